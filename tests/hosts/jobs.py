@@ -304,15 +304,15 @@ def heard_late():
         for _ in range(2 * COUNT):
             process.stdout.readline()
         there = processes(1)
-        guard, = [pid for pid in there if status(pid, "Name") == "mpiexec-guard"]
+        proxy, = [pid for pid in there if status(pid, "Name") == "mpiexec-proxy"]
         victim, = [pid for pid, words in there.items() if "/rank " in words and variable(pid, "PMI_RANK") == "3"]
-        # The daemon first, which would have its guard go on.
-        both = int(status(guard, "PPid")), guard
+        # The daemon first, which would have its proxy go on.
+        both = int(status(proxy, "PPid")), proxy
         for pid in both:
             os.kill(pid, signal.SIGSTOP)
         os.kill(victim, signal_number)
         time.sleep(0.7)
-        # The daemon has its guard go on; the job may be over right away.
+        # The daemon has its proxy go on; the job may be over right away.
         os.kill(both[0], signal.SIGCONT)
         result = finish(process)
         wait_until(lambda: not leftovers(), "every process of the job to end")
@@ -324,8 +324,8 @@ def heard_late():
 def kill_daemon():
     for which in (0, 1):
         process, daemons, _ = running()
-        expect(len(daemons) >= 2, f"a daemon and its guard: {daemons}")
-        # The launcher's shell, if it stayed, has the same words; the last two are the daemon and its guard.
+        expect(len(daemons) >= 2, f"a daemon and its proxy: {daemons}")
+        # The launcher's shell, if it stayed, has the same words; the last two are the daemon and its proxy.
         os.kill(daemons[-2:][which], signal.SIGKILL)
         result = finish(process)
         three_lines(result.err)
@@ -555,7 +555,7 @@ def main():
         ("signals reach all hosts", signals),
         ("kill -9 of a rank", kill_rank),
         ("a rank is killed and its host hears of it last", heard_late),
-        ("kill -9 of a daemon and of its guard", kill_daemon),
+        ("kill -9 of a daemon and of its proxy", kill_daemon),
         ("kill -9 of mpiexec", kill_mpiexec),
         ("a host is cut off", cut),
         ("a network fails for seconds", flaps),

@@ -27,7 +27,7 @@ def link(host, *words):
 
 
 def daemons(host):
-    """The daemon of a host and its guard; not its launcher, without which the job goes on."""
+    """The daemon of a host and its proxy; not its launcher, without which the job goes on."""
     own = lambda words: words.startswith(harness.MPIEXEC) and words.endswith("-daemon")
     return sorted(pid for pid, words in jobs.processes(host).items() if own(words))
 
@@ -51,7 +51,7 @@ def kill(pids):
 VICTIMS = {
     "rank": lambda process, host: kill(ranks(host)),
     "daemon": lambda process, host: kill(daemons(host)[:1]),
-    "guard": lambda process, host: kill(daemons(host)),
+    "proxy": lambda process, host: kill(daemons(host)),
     "mpiexec": lambda process, host: kill([process.pid]),
     "host, its link down": lambda process, host: link(host, "down") or True,
     "host, everything dropped": lambda process, host: link(host, "nomaster") or True,

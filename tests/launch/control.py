@@ -19,7 +19,7 @@ def cases():
         ("-get-stack-traces", stack_traces),
         ("a reader that has stopped does not hold up SIGTERM", stopped_reader),
         ("mpiexec sleeps while ranks do not read", idle_input),
-        ("a guard and a daemon that are stopped do not outlive mpiexec", stopped_guards),
+        ("a proxy and a daemon that are stopped do not outlive mpiexec", stopped_proxies),
     ]
 
 
@@ -160,7 +160,7 @@ def idle_input():
         expect(finish(process).code == 143, place)
 
 
-def stopped_guards():
+def stopped_proxies():
     for place in PLACES:
         for also_mpiexec in (False, True):
             process = start(*place, "-n", 2, RANK, "print=ready\n", "flush", "fork", "sleep=600000")
@@ -168,10 +168,10 @@ def stopped_guards():
             ready(process)
             launchers = children(process.pid)
             if also_mpiexec:
-                # So it cannot have the guard go on.
+                # So it cannot have the proxy go on.
                 os.kill(process.pid, signal.SIGSTOP)
                 wait_until(lambda: state(process.pid) == "T", "mpiexec to stop")
-            for pid in launchers + [guard for launcher in launchers for guard in children(launcher) if place]:
+            for pid in launchers + [proxy for launcher in launchers for proxy in children(launcher) if place]:
                 os.kill(pid, signal.SIGSTOP)
             process.kill()
             process.communicate()
@@ -181,4 +181,4 @@ def stopped_guards():
     ready(process)
     os.kill(children(process.pid)[0], signal.SIGSTOP)
     process.send_signal(signal.SIGTERM)
-    expect(finish(process).code == 143, "SIGTERM while the guard is stopped")
+    expect(finish(process).code == 143, "SIGTERM while the proxy is stopped")

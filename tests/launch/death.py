@@ -1,4 +1,4 @@
-"""kill -9 of a random rank, of the guard, of mpiexec, at a random moment: nothing may be left."""
+"""kill -9 of a random rank, of the proxy, of mpiexec, at a random moment: nothing may be left."""
 import os
 import random
 import signal
@@ -19,10 +19,10 @@ def children(pid):
         return []
 
 
-def ranks(guard):
-    """The guard's children that are ranks: they lead process groups, unlike orphans that it adopted."""
+def ranks(proxy):
+    """The proxy's children that are ranks: they lead process groups, unlike orphans that it adopted."""
     found = []
-    for pid in children(guard):
+    for pid in children(proxy):
         try:
             if os.getpgid(pid) == pid:
                 found.append(pid)
@@ -44,10 +44,10 @@ def one_round(victim):
     if random.random() < 0.7:
         wait_until(lambda: len(leftovers()) >= 8, "the job to start")
     else:
-        wait_until(lambda: children(process.pid), "the guard")
+        wait_until(lambda: children(process.pid), "the proxy")
         time.sleep(random.random() * 0.02)
-    guard = (children(process.pid) or [process.pid])[0]
-    target = {"mpiexec": process.pid, "guard": guard, "rank": random.choice(ranks(guard) or [guard])}[victim]
+    proxy = (children(process.pid) or [process.pid])[0]
+    target = {"mpiexec": process.pid, "proxy": proxy, "rank": random.choice(ranks(proxy) or [proxy])}[victim]
     began = time.monotonic()
     os.kill(target, signal.SIGKILL)
     wait_until(lambda: not leftovers(), "every process of the job to end")
@@ -64,7 +64,7 @@ def one_round(victim):
 def rounds(count):
     seed = int(os.environ.get("SEED") or time.time())
     random.seed(seed)
-    victims = ["rank", "guard", "mpiexec"]
+    victims = ["rank", "proxy", "mpiexec"]
     times = []
 
     def all_rounds():

@@ -74,12 +74,12 @@ def heard_late():
                     "3:sleep=600000", "barrier", "finalize")
     for _ in range(4):
         process.stdout.readline()
-    guard = children(process.pid)[0]
+    proxy = children(process.pid)[0]
     os.kill(process.pid, signal.SIGSTOP)
-    os.kill(guard, signal.SIGSTOP)
-    os.kill(children(guard)[-1], signal.SIGKILL)
+    os.kill(proxy, signal.SIGSTOP)
+    os.kill(children(proxy)[-1], signal.SIGKILL)
     time.sleep(0.3)
-    # mpiexec has its guard go on.
+    # mpiexec has its proxy go on.
     process.send_signal(signal.SIGCONT)
     result = finish(process)
     three_lines(result.err)

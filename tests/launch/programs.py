@@ -144,7 +144,7 @@ def stranger():
     goes_on(process, go)
 
 
-def guards_socket(variables):
+def proxy_socket(variables):
     return "\0alhena-" + variables["ALHENA_PMI"].split(":")[2]
 
 
@@ -154,7 +154,7 @@ def other_user():
     process, variables, go = waiting_job()
     hello = b"cmd=alhena_hello protocol=1 version=0 rank=0\n"
     code = ("import os, socket, sys; os.setgid(65534); os.setuid(65534); s = socket.socket(socket.AF_UNIX); "
-            f"s.connect({guards_socket(variables)!r})\n"
+            f"s.connect({proxy_socket(variables)!r})\n"
             f"try: s.sendall({hello!r}); print('answer', s.recv(100))\n"
             "except OSError as error: print('none', error.errno)")
     seen = subprocess.run(["python3", "-c", code], capture_output=True, text=True, timeout=20)
@@ -168,7 +168,7 @@ def silent():
     for text in [b"", b"nonsense\n", b"cmd=abort exitcode=3 message=x\n", b"cmd=alhena_hello protocol=1 rank=0"] * 40:
         caller = socket.socket(socket.AF_UNIX)
         caller.settimeout(20)
-        caller.connect(guards_socket(variables))
+        caller.connect(proxy_socket(variables))
         try:
             caller.sendall(text)
         except OSError:

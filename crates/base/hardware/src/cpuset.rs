@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-/// Processors that a mask of the kernel has room for here.
-const MAX_CPUS: u32 = 1024;
+use platform::processor::MOST;
 
 /// Processors by number, ascending, each once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -12,10 +11,7 @@ pub struct CpuSet(Vec<u32>);
 impl CpuSet {
     /// The processors that this process may use.
     pub fn allowed() -> CpuSet {
-        match rustix::thread::sched_getaffinity(None) {
-            Ok(mask) => (0..MAX_CPUS).filter(|&cpu| mask.is_set(cpu as usize)).collect(),
-            Err(_) => CpuSet::default(),
-        }
+        CpuSet(platform::processor::allowed())
     }
 
     /// Reads a list such as `0-3,8,10-11` (the kernel's format). `None` if it is malformed or too large.
@@ -24,7 +20,7 @@ impl CpuSet {
         for part in text.trim().split(',').filter(|part| !part.is_empty()) {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
             let (first, last) = (first.trim().parse::<u32>().ok()?, last.trim().parse::<u32>().ok()?);
-            if first > last || last >= MAX_CPUS {
+            if first > last || last >= MOST {
                 return None;
             }
             cpus.extend(first..=last);
@@ -58,9 +54,9 @@ impl CpuSet {
     }
 
     /// As the bit mask that the kernel takes (sched_setaffinity(2)).
-    pub fn words(&self) -> [u64; MAX_CPUS as usize / 64] {
-        let mut words = [0; MAX_CPUS as usize / 64];
-        for cpu in self.iter().filter(|&cpu| cpu < MAX_CPUS) {
+    pub fn words(&self) -> [u64; MOST as usize / 64] {
+        let mut words = [0; MOST as usize / 64];
+        for cpu in self.iter().filter(|&cpu| cpu < MOST) {
             words[cpu as usize / 64] |= 1 << (cpu % 64);
         }
         words

@@ -3,15 +3,19 @@
 //! A view is made once, by an `unsafe` constructor that states the promise (the MPI caller's, or the mapping's),
 //! and copied from and to safely afterwards. Nothing here is ever a Rust reference to that memory, since another
 //! thread or process may change it at any time; every access is a raw copy of bounds-checked length.
+//!
+//! [`Slab`] names objects by small integers.
 
 mod copy;
 mod peer;
 mod register;
+mod slab;
 mod user;
 
 pub use copy::copy_bytes;
 pub use peer::{PeerBytes, PeerSpace};
 pub use register::in_register;
+pub use slab::Slab;
 pub use user::UserMem;
 
 /// Something a transport can take message payload from, once, in order.

@@ -19,7 +19,8 @@
 //! | [`memory_file`] | `memfd_create(2)`, `fallocate(2)`, seals       | memory that processes share           |
 //! | [`pidfd`]      | `pidfd_open(2)`, `pidfd_getfd(2)`, `poll(2)`    | noticing that a peer is gone, its descriptors |
 //! | [`presence`]   | `fcntl(2)`, `F_OFD_GETLK`                       | whether a process lives, whatever its namespaces |
-//! | [`processor`]  | `getcpu(2)`                                     | who shares a processor                |
+//! | [`private_block`] | `mmap(2)`, `MAP_HUGETLB`                  | large blocks of memory, on huge pages |
+//! | [`processor`]  | `getcpu(2)`, `sched_getaffinity(2)`             | who shares a processor                |
 //! | [`ptracer`]    | `prctl(PR_SET_PTRACER)`                         | single copy under Yama                |
 //! | [`random`]     | `getrandom(2)`                                  | secrets by which processes know each other |
 //! | [`tcp`]        | `connect(2)`, `listen(2)`, `sendmsg(2)`         | connections that never block          |
@@ -50,6 +51,7 @@ pub mod memory;
 pub mod memory_file;
 pub mod pidfd;
 pub mod presence;
+pub mod private_block;
 pub mod processor;
 pub mod ptracer;
 pub mod random;

@@ -2,7 +2,7 @@
 
 /// Lets the process `pid` and all its descendants attach to this process, as single copy needs.
 ///
-/// The ranks of a node descend from one guard process, so naming the guard admits exactly the job. Kernels
+/// The ranks of a node descend from one proxy process, so naming the proxy admits exactly the job. Kernels
 /// without Yama answer `EINVAL` and need no permission; whether single copy works is found out by trying.
 pub fn allow(pid: i32) {
     // SAFETY: PR_SET_PTRACER takes a pid by value.

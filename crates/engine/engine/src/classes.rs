@@ -3,7 +3,7 @@
 //! ```text
 //!   poll ──► bml.next_arrival ──► class of its first byte ─┬─ message layer ──► Layer::accept
 //!                                                          ├─ a goodbye ──────► btl::Farewells
-//!                                                          ├─ a class with a taker ──► Active ──► Taker::on_message
+//!                                                          ├─ a class with a handler ──► Active ──► Handler::on_message
 //!                                                          └─ any other ──► btl::Strays: counted, reported once
 //! ```
 
@@ -35,7 +35,7 @@ pub trait Linked: Progress {
 ///
 /// All functions are called from inside a poll, with the state locked. None may block, wait or poll; [`P2p::request`]
 /// and [`P2p::answer`] they may call. Polls that happen all the same find nothing.
-pub trait Taker<S> {
+pub trait Handler<S> {
     /// Whose frames.
     const CLASS: Class;
 
@@ -53,7 +53,7 @@ pub trait Taker<S> {
     fn on_lost(_state: &mut S, _peer: Peer) {}
 }
 
-/// The functions of a [`Taker`].
+/// The functions of a [`Handler`].
 struct Handlers<S> {
     on_message: fn(&mut S, &Message<'_>),
     on_room: fn(&mut S),
@@ -69,7 +69,7 @@ impl<S> Clone for Handlers<S> {
 
 impl<S> Copy for Handlers<S> {}
 
-/// The takers of frames, by class.
+/// The handlers of frames, by class.
 pub struct Classes<S> {
     handlers: [Option<Handlers<S>>; Class::COUNT],
 }
@@ -86,7 +86,7 @@ impl<S> Classes<S> {
     /// # Panics
     /// For the class of the message layer.
     #[must_use]
-    pub fn with<T: Taker<S>>(mut self) -> Classes<S> {
+    pub fn with<T: Handler<S>>(mut self) -> Classes<S> {
         assert!(T::CLASS != Class::Pml, "the message layer takes its own frames");
         assert!(T::CLASS != Class::Farewell, "the engine takes goodbyes");
         self.handlers[T::CLASS as usize] = Some(Handlers {
@@ -165,7 +165,7 @@ pub fn send_copied_now<S: Linked>(state: &mut S, to: &SendTo, data: UserMem) -> 
 }
 
 /// Receives a message that is here with its payload, without a request; polls for one arrival if none is kept. `None`:
-/// nothing was stored. What else arrives goes to its taker. See [`pml::Receives::recv_now`] for offers.
+/// nothing was stored. What else arrives goes to its handler. See [`pml::Receives::recv_now`] for offers.
 #[inline]
 pub fn recv_now<S: Linked>(state: &mut S, pattern: &Pattern, into: UserMem) -> Option<Done> {
     let p2p = state.p2p();
@@ -243,15 +243,15 @@ impl<S: Linked> Hub for Frames<'_, S> {
     }
 }
 
-/// Hands a frame that is not the message layer's to the taker of its class.
+/// Hands a frame that is not the message layer's to the handler of its class.
 #[cold]
 fn hand_over<S: Linked>(state: &mut S, arrival: &Arrival) {
     let class = Class::of(arrival.header);
     if class == Some(Class::Farewell) {
         return state.p2p().farewells.accept(arrival);
     }
-    let taker = class.and_then(|class| Some((class, state.classes().of(class)?)));
-    let Some((class, handlers)) = taker else {
+    let found = class.and_then(|class| Some((class, state.classes().of(class)?)));
+    let Some((class, handlers)) = found else {
         if let Some(stray) = state.p2p().strays.count(arrival) {
             eprintln!("alhena: {}", stray.to_string().replace('\n', "\nalhena: "));
         }

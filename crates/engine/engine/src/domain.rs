@@ -14,7 +14,7 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 
 use abi::{Error, Result};
-use bell::Bell;
+use node::wakeup::Bell;
 use platform::Blocking;
 use waiting::{Exclusive, Held, Lock, Mode, Twice, Wakes};
 
@@ -63,7 +63,7 @@ pub struct Domain<S> {
     create: Once,
     /// The only thread that may call MPI, as [`platform::thread::current`] names it; 0: there may be several.
     only: AtomicUsize,
-    /// How often threads other than the stand-in have had the state by the mutex. Written under the mutex.
+    /// How often threads other than the progress thread have had the state by the mutex. Written under the mutex.
     visits: AtomicU32,
     workers: Workers,
     /// Whether the helper thread is there for connections that are being made: [`NO_HELP`], [`HELP`], or [`CHANGING`].
@@ -101,7 +101,7 @@ impl<S> Domain<S> {
         self.lock.is_plain()
     }
 
-    /// How often threads other than the stand-in have had the state by the mutex.
+    /// How often threads other than the progress thread have had the state by the mutex.
     pub(crate) fn visits(&self) -> u32 {
         self.visits.load(Relaxed)
     }
@@ -194,7 +194,7 @@ pub(crate) enum Caller {
     /// One of several threads.
     Any,
     /// The thread that makes progress while the program is away.
-    StandIn,
+    ProgressThread,
 }
 
 /// Enters MPI where it must be initialised and not finalized.
@@ -289,7 +289,7 @@ impl<S: Owner> Token<S> {
         let exclusive = match domain.lock.lock(self.is_only()) {
             Ok(Held::Plain) => None,
             Ok(Held::Exclusive(exclusive)) => {
-                if self.caller != Caller::StandIn {
+                if self.caller != Caller::ProgressThread {
                     domain.visits.store(domain.visits().wrapping_add(1), Relaxed);
                 }
                 Some(exclusive)

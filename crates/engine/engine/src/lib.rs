@@ -7,17 +7,17 @@
 //! * [`need_progress`], [`run_apart`], [`run_blocking`], [`run_apart_in_turns`]: work outside MPI, by threads of the library.
 //! * [`P2p`], [`Layer`]: the way to other processes: transports, the message layer over them, active messages.
 //! * [`Peers`]: which process of which job a peer is.
-//! * [`poll`], [`Classes`], [`Taker`]: the one place that polls, and who takes which frames.
+//! * [`poll`], [`Classes`], [`Handler`]: the one place that polls, and who takes which frames.
 //!
 //! # Frames of other classes
 //!
 //! Windows, files and connections talk to their like by active messages ([`active`] has the promises: order, bounds,
-//! room). A class is a type without fields that implements [`Taker`] for the state, and one line that adds it to the
+//! room). A class is a type without fields that implements [`Handler`] for the state, and one line that adds it to the
 //! state's [`Classes`]. It sends with [`P2p::request`] and [`P2p::answer`]:
 //!
 //! ```
 //! use btl::{Class, Peer};
-//! use engine::{Head, Linked, Message, P2p, Refused, Taker};
+//! use engine::{Head, Linked, Message, P2p, Refused, Handler};
 //! use mem::PeerBytes;
 //!
 //! const ADD: u8 = 0;
@@ -26,7 +26,7 @@
 //! /// Adds up numbers for others. `S` is the state; counts are kept in it (here they are not, for brevity).
 //! struct Sums;
 //!
-//! impl<S: Linked> Taker<S> for Sums {
+//! impl<S: Linked> Handler<S> for Sums {
 //!     const CLASS: Class = Class::Osc;
 //!
 //!     fn on_message(state: &mut S, message: &Message<'_>) {
@@ -57,7 +57,7 @@
 //! ```
 //! Payload is anything that implements [`mem::Source`]: `UserMem`, [`mem::PeerBytes`] of own bytes, a datatype's
 //! stream. One message takes up to [`P2p::most`] bytes. Gets and puts of a class name it in their cookie
-//! ([`btl::Class::cookie`]); their ends come to [`Taker::on_event`].
+//! ([`btl::Class::cookie`]); their ends come to [`Handler::on_event`].
 #![deny(unsafe_code)]
 
 mod classes;
@@ -72,7 +72,9 @@ mod variables;
 mod wait;
 
 pub use active::{Active, Head, MAX_WORDS, Message, Refused};
-pub use classes::{Classes, Linked, Taker, begin_send, isend, poll, poll_if_due, recv_now, send_copied_now};
+pub use classes::{
+    Classes, Handler, Linked, begin_send, isend, poll, poll_if_due, recv_now, send_copied_now,
+};
 pub use domain::{
     Attempt, Domain, Guard, News, Owner, PlainGuard, Token, close_in_children, enter, enter_any, enter_plain,
 };
@@ -85,7 +87,7 @@ pub use p2p::{Layer, OnPortals, OnShmem, P2p};
 pub use params::{EngineParams, MessageLayer, Network, PmlParams};
 pub use peers::{Peers, Process};
 pub use requests::{
-    Afterlife, Blocking, Fate, Operation, Requesting, Requests, Turn, advance_all, with, with_as,
+    Advance, Afterlife, Blocking, Fate, Operation, Requesting, Requests, advance_all, with, with_as,
 };
 pub use variables::VARIABLES;
 pub use wait::{Interest, Progress, wait, wait_until};

@@ -1,7 +1,7 @@
 //! Work outside MPI: progress while the program computes, and calls that block, on threads of the library.
 //!
 //! ```text
-//!   need_progress    the helper thread makes progress where no thread of the program does (`waiting::stand_in`)
+//!   need_progress    the helper thread makes progress where no thread of the program does (`waiting::progress_thread`)
 //!   run_apart        a worker runs what blocks, then tells the state; in turns, what goes on and on
 //!   run_blocking     the same in a lane: work that may stand still stops its own lane, and nothing else
 //!
@@ -198,11 +198,11 @@ pub fn need_progress<S: Progress>(t: &mut Token<S>) -> Result<()> {
     if !t.lock().threads().need() {
         return Ok(());
     }
-    let helper = || waiting::stand_in(&mut Token::<S>::of(Caller::StandIn));
+    let helper = || waiting::progress_thread(&mut Token::<S>::of(Caller::ProgressThread));
     platform::thread::start("alhena-help", helper).map_err(|_| {
         let mut state = t.lock();
         state.threads().release();
-        state.threads().ends_stand_in();
+        state.threads().ends_progress_thread();
         drop(state);
         S::domain().lock().unpin();
         Error::new(
@@ -332,7 +332,7 @@ pub fn end_outside<S: Progress>(t: &mut Token<S>) {
         release_progress(t);
     }
     // The helper was woken and ends.
-    while t.lock().threads().has_stand_in() {
+    while t.lock().threads().has_progress_thread() {
         std::thread::yield_now();
     }
 }

@@ -135,7 +135,7 @@ impl<B: FastPath> P2p<B> {
     ///
     /// # Errors
     /// [`Refused`]; nothing was taken from `payload`. The class is called when it should try again
-    /// ([`crate::Taker::on_room`]).
+    /// ([`crate::Handler::on_room`]).
     pub fn request<S: Source>(
         &mut self,
         to: Peer,

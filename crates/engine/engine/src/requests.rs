@@ -13,8 +13,8 @@
 use std::any::Any;
 
 use abi::{Error, Result};
+use mem::Slab;
 use pml::Done;
-use slab::Slab;
 
 use crate::domain::Token;
 use crate::wait::Progress;
@@ -46,8 +46,8 @@ pub trait Operation<S>: Any {
     }
 
     /// Goes on with a registered operation. `key` is its own.
-    fn advance(&mut self, state: &mut S, _key: u32) -> Turn {
-        if self.is_over(state) { Turn::Rest } else { Turn::Idle }
+    fn advance(&mut self, state: &mut S, _key: u32) -> Advance {
+        if self.is_over(state) { Advance::Finished } else { Advance::Idle }
     }
 
     /// The program takes the result of the complete request.
@@ -77,13 +77,13 @@ pub type Blocking<S> = fn(&mut Token<S>, u32) -> Option<Done>;
 
 /// What came of advancing an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Turn {
+pub enum Advance {
     /// Nothing happened.
     Idle,
     /// Something happened.
     Moved,
     /// Something happened, and progress has nothing more to do for it.
-    Rest,
+    Finished,
 }
 
 /// What becomes of a request when its result is taken.
@@ -274,17 +274,17 @@ pub fn advance_all<S: Requesting>(state: &mut S) -> bool {
         let orphaned = state.requests().slots.get(key).is_some_and(|slot| slot.orphaned);
         let turn = with(state, key, |operation, state| match operation.advance(state, key) {
             turn if !orphaned => turn,
-            _ if operation.is_over(state) => Turn::Rest,
+            _ if operation.is_over(state) => Advance::Finished,
             turn => {
-                if turn == Turn::Idle {
-                    Turn::Idle
+                if turn == Advance::Idle {
+                    Advance::Idle
                 } else {
-                    Turn::Moved
+                    Advance::Moved
                 }
             }
         });
-        happened |= turn.is_some_and(|turn| turn != Turn::Idle);
-        if matches!(turn, Some(Turn::Idle | Turn::Moved)) {
+        happened |= turn.is_some_and(|turn| turn != Advance::Idle);
+        if matches!(turn, Some(Advance::Idle | Advance::Moved)) {
             at += 1;
             continue;
         }

@@ -5,9 +5,9 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use bell::Bell;
 use btl::Sleep;
 use engine::{Domain, How, Interest, Lane, Mode, News, Owner, Progress, Threads, Token, enter_any};
+use node::wakeup::Bell;
 use platform::waiter::Policy;
 
 #[derive(Default)]

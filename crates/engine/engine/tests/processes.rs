@@ -11,8 +11,8 @@ use btl::{Btl, Class, Peer, Sleep};
 use btl_tcp::{JobProof, Listening, Tcp, TcpParams};
 use btl_vader::{Vader, VaderParams, segment_bytes};
 use engine::{
-    Classes, Domain, Head, How, Interest, Layer, Linked, Message, News, Owner, P2p, Peers, Progress, Refused,
-    Taker, Threads, Token,
+    Classes, Domain, Handler, Head, How, Interest, Layer, Linked, Message, News, Owner, P2p, Peers, Progress,
+    Refused, Threads, Token,
 };
 use mem::{PeerBytes, UserMem};
 use node::{Attach, Node, NodeParams};
@@ -54,7 +54,7 @@ const LENGTHS: [usize; 4] = [0, 20, 300, 3000];
 /// The class of these messages: each request is answered with its number.
 struct Numbers;
 
-impl Taker<State> for Numbers {
+impl Handler<State> for Numbers {
     const CLASS: Class = Class::Test;
 
     fn on_message(state: &mut State, message: &Message<'_>) {
@@ -307,7 +307,7 @@ fn attach(fd: OwnedFd, rank: usize, count: usize, parent: i32) -> Arc<Node> {
         // Whose memory cannot be read is sent to in copies.
         pids: vec![std::process::id() as i32; count],
         oversubscribed: true,
-        guard_pid: Some(parent),
+        proxy_pid: Some(parent),
     };
     Node::attach(place, &NodeParams::default()).expect("attached")
 }

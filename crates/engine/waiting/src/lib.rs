@@ -3,7 +3,7 @@
 //! ```text
 //!   lock      one thread at a time: two words where only one thread calls MPI, a mutex where several may
 //!   threads   who polls, who is parked, who sleeps on the doorbell; kept under that lock
-//!   stand_in  the thread that makes progress while the program computes
+//!   progress_thread  the thread that makes progress while the program computes
 //!   wait      the one loop of a wait: poll, yield, park or sleep, inherit the role of the poller
 //! ```
 //! Everything is generic over the owner of the state ([`Host`]), so that loom runs these very functions with two
@@ -11,12 +11,12 @@
 #![forbid(unsafe_code)]
 
 mod lock;
-mod stand_in;
+mod progress_thread;
 mod sync;
 mod threads;
 mod wait;
 
 pub use lock::{Exclusive, Held, Lock, Mode, Twice, in_forked_child};
-pub use stand_in::stand_in;
+pub use progress_thread::progress_thread;
 pub use threads::{Parked, Threads, Wakes};
 pub use wait::{Host, How, wait, wait_until};

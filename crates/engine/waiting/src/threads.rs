@@ -5,7 +5,7 @@
 //!   parked    sleeps on its own word; woken when what it waits for may be there, or to take over the role
 //!   active    waits for something that only its own polling moves (a blocking collective): polls beside the poller, and
 //!             sleeps on the same doorbell
-//!   stand-in  makes progress while no thread of the program is inside MPI, as long as somebody needs that
+//!   progress thread  makes progress while no thread of the program is inside MPI, as long as somebody needs that
 //! ```
 //! [`Threads`] is kept under the lock of the state. Whatever completes an operation says so by [`Threads::changed`];
 //! the thread that has done it wakes the others when it gives the lock back ([`Threads::news`]). So no completion, by
@@ -63,12 +63,12 @@ pub struct Threads<I> {
     changed: bool,
     /// A thread is to take over the role.
     handed_on: bool,
-    stand_in: StandIn,
+    progress_thread: ProgressThread,
 }
 
 /// The thread that makes progress while the program is away.
 #[derive(Debug, Default)]
-struct StandIn {
+struct ProgressThread {
     /// Reasons for it to be there.
     needs: u32,
     /// It runs, or is about to.
@@ -87,7 +87,7 @@ impl<I> Default for Threads<I> {
             asleep: 0,
             changed: false,
             handed_on: false,
-            stand_in: StandIn::default(),
+            progress_thread: ProgressThread::default(),
         }
     }
 }
@@ -97,7 +97,7 @@ impl<I> Default for Threads<I> {
 #[must_use]
 pub struct Wakes<I> {
     parked: Vec<Arc<Parked<I>>>,
-    stand_in: Option<Arc<Parked<()>>>,
+    progress_thread: Option<Arc<Parked<()>>>,
     /// The threads that sleep on the doorbell, too.
     pub doorbell: bool,
 }
@@ -108,7 +108,7 @@ impl<I> Wakes<I> {
         for parked in self.parked {
             parked.wake(&wake);
         }
-        if let Some(parked) = self.stand_in {
+        if let Some(parked) = self.progress_thread {
             parked.wake(&wake);
         }
     }
@@ -124,7 +124,7 @@ impl<I> Threads<I> {
     /// Whether other threads wait at all: if not, nobody need be told of changes.
     #[inline(always)]
     pub fn is_awaited(&self) -> bool {
-        !self.parked.is_empty() || self.asleep != 0 || self.stand_in.stands_by.is_some()
+        !self.parked.is_empty() || self.asleep != 0 || self.progress_thread.stands_by.is_some()
     }
 
     /// To be called before the lock is given back where several threads may wait: who is to be woken. `over`: whether what
@@ -150,16 +150,16 @@ impl<I> Threads<I> {
         if handed_on && parked.is_empty() && !self.parked.is_empty() {
             parked.push(self.parked.remove(0));
         }
-        let recalled = std::mem::take(&mut self.stand_in.recalled);
+        let recalled = std::mem::take(&mut self.progress_thread.recalled);
         let relieved = recalled || (handed_on && parked.is_empty() && self.awaits_leave());
-        let stands_by = self.stand_in.stands_by.as_ref().filter(|_| relieved);
-        let stand_in = stands_by.map(|(parked, _)| Arc::clone(parked));
-        Wakes { parked, stand_in, doorbell: changed && self.asleep != 0 }
+        let stands_by = self.progress_thread.stands_by.as_ref().filter(|_| relieved);
+        let progress_thread = stands_by.map(|(parked, _)| Arc::clone(parked));
+        Wakes { parked, progress_thread, doorbell: changed && self.asleep != 0 }
     }
 
-    /// Whether the stand-in sleeps until the program leaves.
+    /// Whether the progress thread sleeps until the program leaves.
     fn awaits_leave(&self) -> bool {
-        matches!(self.stand_in.stands_by, Some((_, true)))
+        matches!(self.progress_thread.stands_by, Some((_, true)))
     }
 
     /// Takes the role of the poller, if it is free.
@@ -187,35 +187,35 @@ impl<I> Threads<I> {
         self.parked.retain(|other| !Arc::ptr_eq(other, parked));
     }
 
-    /// Somebody needs progress while the program is away; whether the stand-in is to be started.
+    /// Somebody needs progress while the program is away; whether the progress thread is to be started.
     pub fn need(&mut self) -> bool {
-        self.stand_in.needs += 1;
-        !std::mem::replace(&mut self.stand_in.runs, true)
+        self.progress_thread.needs += 1;
+        !std::mem::replace(&mut self.progress_thread.runs, true)
     }
 
-    /// Takes one [`Threads::need`] back. The last one ends the stand-in.
+    /// Takes one [`Threads::need`] back. The last one ends the progress thread.
     pub fn release(&mut self) {
-        self.stand_in.needs = self.stand_in.needs.saturating_sub(1);
+        self.progress_thread.needs = self.progress_thread.needs.saturating_sub(1);
         if !self.is_needed() {
             // As a change it wakes the doorbell's sleepers, too.
-            (self.stand_in.recalled, self.changed) = (true, true);
+            (self.progress_thread.recalled, self.changed) = (true, true);
         }
     }
 
     /// Whether somebody needs progress while the program is away.
     pub fn is_needed(&self) -> bool {
-        self.stand_in.needs != 0
+        self.progress_thread.needs != 0
     }
 
-    /// Whether a stand-in runs, or is about to.
-    pub fn has_stand_in(&self) -> bool {
-        self.stand_in.runs
+    /// Whether a progress thread runs, or is about to.
+    pub fn has_progress_thread(&self) -> bool {
+        self.progress_thread.runs
     }
 
-    /// Asked by the stand-in, or for one that could not be started: whether it is over.
-    pub fn ends_stand_in(&mut self) -> bool {
-        self.stand_in.runs = self.is_needed();
-        !self.stand_in.runs
+    /// Asked by the progress thread, or for one that could not be started: whether it is over.
+    pub fn ends_progress_thread(&mut self) -> bool {
+        self.progress_thread.runs = self.is_needed();
+        !self.progress_thread.runs
     }
 
     /// Whether a thread has the role of the poller.
@@ -228,15 +228,15 @@ impl<I> Threads<I> {
         self.asleep != 0
     }
 
-    /// Where the stand-in sleeps. `on_leave`: until the program leaves.
+    /// Where the progress thread sleeps. `on_leave`: until the program leaves.
     pub(crate) fn stand_by(&mut self, on_leave: bool) -> Arc<Parked<()>> {
         let parked = Arc::new(Parked { word: AtomicU32::new(WAITS), interest: () });
-        self.stand_in.stands_by = Some((parked.clone(), on_leave));
+        self.progress_thread.stands_by = Some((parked.clone(), on_leave));
         parked
     }
 
     pub(crate) fn stands_by_no_more(&mut self) {
-        self.stand_in.stands_by = None;
+        self.progress_thread.stands_by = None;
     }
 
     /// A thread is about to sleep on the doorbell.

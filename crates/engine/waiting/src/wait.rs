@@ -35,7 +35,7 @@ pub trait Host {
     fn is_alone() -> bool;
     /// Whether another thread waits for the lock right now.
     fn is_wanted() -> bool;
-    /// Counts how often threads other than the stand-in have had the state by the mutex.
+    /// Counts how often threads other than the progress thread have had the state by the mutex.
     fn visits(&self) -> u32;
     /// The waiting threads.
     fn threads(state: &mut Self::State) -> &mut Threads<Self::Interest>;

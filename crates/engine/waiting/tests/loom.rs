@@ -13,7 +13,7 @@ use loom::sync::{Arc, Condvar, Mutex};
 use loom::thread;
 use platform::waiter::Policy;
 use shm::doorbell::Doorbell;
-use waiting::{Held, Host, How, Lock, Mode, Threads, stand_in, wait};
+use waiting::{Held, Host, How, Lock, Mode, Threads, progress_thread, wait};
 
 /// Runs `body` in all interleavings with at most `switches` involuntary switches, which bounds the time.
 fn model(switches: usize, body: impl Fn() + Sync + Send + 'static) {
@@ -74,7 +74,7 @@ struct Process {
     state: Mutex<State>,
     bell: Doorbell,
     bell_futex: Futex,
-    /// Slept on in place of the doorbell's word, as crate `bell` does where transports have descriptors.
+    /// Slept on in place of the doorbell's word, as `node::wakeup` does where transports have descriptors.
     rung: Option<EventFd>,
     parked_futex: Futex,
     /// What the sender has published, by operation.
@@ -98,7 +98,7 @@ struct Thread(Arc<Process>, Who);
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Who {
     Program,
-    StandIn,
+    ProgressThread,
 }
 
 impl Process {
@@ -353,15 +353,15 @@ fn active_threads_share_the_descriptors() {
     });
 }
 
-/// The program waits, then computes until the stand-in has answered for it, and dismisses that.
+/// The program waits, then computes until the progress thread has answered for it, and dismisses that.
 #[test]
-fn the_stand_in_answers_while_the_program_computes() {
+fn the_progress_thread_answers_while_the_program_computes() {
     for rung in [false, true] {
         model(2, move || {
             let mut me = process_that_sleeps_on(rung.then(EventFd::default));
             me.with(|state| assert!(state.threads.need()));
-            let mut other = Thread(me.0.clone(), Who::StandIn);
-            let other = thread::spawn(move || stand_in(&mut other));
+            let mut other = Thread(me.0.clone(), Who::ProgressThread);
+            let other = thread::spawn(move || progress_thread(&mut other));
             let sender = me.clone();
             let sender = thread::spawn(move || {
                 sender.send(0);

@@ -26,14 +26,14 @@ fn main() -> ExitCode {
     let number = arguments.get(1).and_then(|n| n.parse().ok()).unwrap_or(0);
     if word != "quiet" {
         println!(
-            "rank {} of {}, node ranks {:?}, pid known: {}, memory {:?} bytes, guard {:?}, app {}, \
+            "rank {} of {}, node ranks {:?}, pid known: {}, memory {:?} bytes, proxy {:?}, app {}, \
              oversubscribed {}, attached in {attached:?}",
             job.rank,
             job.size,
             job.local_ranks,
             job.local_pids.contains(&(std::process::id() as i32)),
             job.segment.as_ref().map(|s| s.bytes),
-            job.guard_pid,
+            job.proxy_pid,
             job.app_num,
             job.oversubscribed
         );

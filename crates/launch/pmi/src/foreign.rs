@@ -1,5 +1,5 @@
 //! What ranks put under a launcher of others: those of a node give it to the lowest of them, who puts it for all as one
-//! record (crate `wireup`). So a fence of the launcher carries one key for each node, not one for each rank.
+//! record ([`crate::wireup`]). So a fence of the launcher carries one key for each node, not one for each rank.
 //!
 //! ```text
 //!   rank ── lines: what it has put ──► lowest rank of the node ── record, as text ──► key space ─┐ fence of
@@ -13,7 +13,7 @@
 
 use std::collections::HashMap;
 
-use wireup::Record;
+use crate::wireup::{self, Record};
 
 use crate::Error;
 use crate::connection::Connection;

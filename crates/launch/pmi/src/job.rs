@@ -28,8 +28,8 @@ pub struct Job {
     pub local_ranks: Vec<u32>,
     /// Process ids of `local_ranks`, as the kernel reported them (not as the ranks claimed).
     pub local_pids: Vec<i32>,
-    /// The guard of this node: an ancestor of all its ranks (see `PR_SET_PTRACER`). None under other launchers.
-    pub guard_pid: Option<i32>,
+    /// The proxy of this node: an ancestor of all its ranks (see `PR_SET_PTRACER`). None under other launchers.
+    pub proxy_pid: Option<i32>,
     /// Shared memory of this node, allocated, zeroed and sealed. None for a job of one rank per node.
     pub segment: Option<Segment>,
     /// `MPI_APPNUM`: index of the program in an MPMD job.
@@ -119,7 +119,7 @@ impl Job {
             node_of: vec![0],
             local_ranks: vec![0],
             local_pids: vec![std::process::id() as i32],
-            guard_pid: None,
+            proxy_pid: None,
             segment: None,
             app_num: 0,
             universe_size: None,

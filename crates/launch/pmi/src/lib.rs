@@ -3,7 +3,7 @@
 //! ```text
 //!   attach()
 //!     ├─ ALHENA_PMI names our own mpiexec's          → native: one round trip          (native.rs, socket.rs)
-//!     │  connection, and its guard's socket
+//!     │  connection, and its proxy's socket
 //!     ├─ PMI_FD or PMI_PORT of another launcher      → PMI-1                           (standard.rs)
 //!     ├─ PMIX_* of another launcher                  → its library, by dlopen          (pmix.rs, library.rs)
 //!     ├─ SLURM_STEP_* alone                          → rank 0 keeps the key space      (slurm.rs, star.rs, munge.rs)
@@ -15,8 +15,8 @@
 //! ([`handover`]), and give it what they put, so that the launcher carries one key for each node ([`foreign`]).
 //!
 //! The launcher's side (`crates/launch/rte`) uses the same modules for the format of messages, and the server: [`wire`],
-//! [`mapping`], [`protocol`], [`scm`], [`server`], [`socket`], [`token`]. This crate ends in the MPI library, so it
-//! needs nothing but std, libc, `platform` and `connect`. It starts a thread, and opens network sockets, only where the
+//! [`mapping`], [`protocol`], [`scm`], [`server`], [`socket`], [`token`], and [`wireup`]. This crate ends in the MPI library, so it
+//! needs nothing but std, libc, `platform`, `connect` and `chance`. It starts a thread, and opens network sockets, only where the
 //! launcher makes that necessary.
 
 mod abort;
@@ -45,6 +45,7 @@ mod text;
 pub mod token;
 pub mod told;
 pub mod wire;
+pub mod wireup;
 
 pub use abort::Abort;
 pub use error::Error;

@@ -2,8 +2,8 @@
 
 use std::env;
 
+use crate::wireup::Table;
 use platform::memory_file::MemoryFile;
-use wireup::Table;
 
 use crate::Segment;
 use crate::connection::{Connection, socket_inode};
@@ -92,7 +92,7 @@ fn job(rank: u32, record: JobRecord, mut connection: Connection) -> Result<Job, 
         node_of: record.node_of,
         local_ranks,
         local_pids: record.local_pids,
-        guard_pid: record.guard_pid,
+        proxy_pid: record.proxy_pid,
         segment,
         app_num: record.app_num,
         universe_size: record.universe_size,
@@ -102,7 +102,7 @@ fn job(rank: u32, record: JobRecord, mut connection: Connection) -> Result<Job, 
     })
 }
 
-/// The connection with the guard of this node.
+/// The connection with the proxy of this node.
 #[derive(Debug)]
 pub(crate) struct Native {
     pub(crate) connection: Connection,
@@ -139,7 +139,7 @@ impl Native {
         String::from_utf8(found?).ok()
     }
 
-    /// Has the guard print `text` together with what the other ranks report.
+    /// Has the proxy print `text` together with what the other ranks report.
     pub(crate) fn report(&mut self, text: &str) -> Result<(), Error> {
         self.connection.send(STEP, &format!("cmd={REPORT} text={}\n", escape(text)))
     }
@@ -159,7 +159,7 @@ pub fn kvs_name(job_id: u64) -> String {
 struct Named {
     fd: i32,
     inode: u64,
-    /// The guard's socket.
+    /// The proxy's socket.
     socket: u64,
 }
 

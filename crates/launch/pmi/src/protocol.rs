@@ -1,7 +1,7 @@
 //! The one answer that brings a rank into its job: everything `MPI_Init` must know, in one round trip.
 //!
 //! ```text
-//!   rank                                     guard (PMI server of the node)
+//!   rank                                     proxy (PMI server of the node)
 //!    │  cmd=alhena_hello protocol=1 …  ───────►  notes the sender's pid (SCM_CREDENTIALS)
 //!    │                                           … until every local rank has said hello
 //!    │  ◄─────── cmd=alhena_job rc=0 bytes=N, N bytes of body; the node's memfd (SCM_RIGHTS)
@@ -24,7 +24,7 @@ pub const STATE: &str = "alhena_state";
 pub const PUT: &str = "alhena_put";
 /// A rank waits until all others have come here, too.
 pub const FENCE: &str = "alhena_fence";
-/// The answer to [`FENCE`]: `bytes=N`, and unless that is 0 a memory file with the table ([`wireup`]) of what all ranks
+/// The answer to [`FENCE`]: `bytes=N`, and unless that is 0 a memory file with the table ([`crate::wireup`]) of what all ranks
 /// have put since the last one.
 pub const TABLE: &str = "alhena_table";
 /// Which transport carries messages to whom (`text=`), for `mpiexec -report`. Not answered.
@@ -33,7 +33,7 @@ pub const REPORT: &str = "alhena_report";
 /// commas. Not answered; repeated as long as it is so.
 pub const SUSPECT: &str = "alhena_suspect";
 /// Environment variable of the native connection: `descriptor:inode:socket`. The inode tells a connection that was
-/// handed down by mpiexec from an unrelated descriptor that happens to have the same number. The socket is the guard's,
+/// handed down by mpiexec from an unrelated descriptor that happens to have the same number. The socket is the proxy's,
 /// for a program that has not inherited the connection ([`crate::socket`]).
 pub const VARIABLE: &str = "ALHENA_PMI";
 /// Longest body that is accepted, in bytes: enough for some millions of ranks.
@@ -48,8 +48,8 @@ pub struct JobRecord {
     pub node_of: Vec<u32>,
     /// Process ids of the ranks of the receiver's node, in rank order, vouched for by the kernel.
     pub local_pids: Vec<i32>,
-    /// The guard: subreaper and ancestor of the ranks of this node.
-    pub guard_pid: Option<i32>,
+    /// The proxy: subreaper and ancestor of the ranks of this node.
+    pub proxy_pid: Option<i32>,
     /// Size in bytes of the shared memory whose descriptor comes with the message.
     pub segment_bytes: Option<u64>,
     /// `MPI_APPNUM`: index of the program in an MPMD job.
@@ -81,7 +81,7 @@ impl JobRecord {
                 let _ = writeln!(text, "{key}={value}");
             }
         };
-        optional("guard", self.guard_pid.map(|p| p.to_string()));
+        optional("proxy", self.proxy_pid.map(|p| p.to_string()));
         optional("segment", self.segment_bytes.map(|b| b.to_string()));
         optional("universe", self.universe_size.map(|u| u.to_string()));
         for (key, value) in &self.info {
@@ -103,7 +103,7 @@ impl JobRecord {
                 "pids" => record.local_pids = value.split(',').map(parse_pid).collect::<Option<_>>()?,
                 "app" => record.app_num = value.parse().ok()?,
                 "oversubscribed" => record.oversubscribed = value == "1",
-                "guard" => record.guard_pid = Some(parse_pid(value)?),
+                "proxy" => record.proxy_pid = Some(parse_pid(value)?),
                 "segment" => record.segment_bytes = Some(value.parse().ok()?),
                 "universe" => record.universe_size = Some(value.parse().ok()?),
                 "info" => {
@@ -139,7 +139,7 @@ mod tests {
                 job_id,
                 node_of: lists.0,
                 local_pids: lists.1,
-                guard_pid: flag.then_some(7),
+                proxy_pid: flag.then_some(7),
                 segment_bytes,
                 app_num,
                 universe_size,
@@ -157,7 +157,7 @@ mod tests {
         }
 
         #[test]
-        fn no_body_panics(text in "((job|size|mapping|pids|guard|segment|info)=[-(),a-z0-9 ]{0,12}\n){0,6}") {
+        fn no_body_panics(text in "((job|size|mapping|pids|proxy|segment|info)=[-(),a-z0-9 ]{0,12}\n){0,6}") {
             let _ = JobRecord::parse(&text);
         }
     }

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use wireup::Record;
+use crate::wireup::{self, Record};
 
 use crate::lost::Suspicion;
 use crate::protocol::{FENCE, HELLO, JOB, PROTOCOL, PUT, REPORT, STATE, SUSPECT, TABLE};

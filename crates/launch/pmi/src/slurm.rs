@@ -71,11 +71,8 @@ fn ports(list: &str) -> Option<Vec<u16>> {
 fn derived(job: u32, step: u32) -> Vec<u16> {
     let mut state = u64::from(job) << 32 | u64::from(step);
     let mut next = || {
-        // The finalizer of SplitMix64.
         state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ mixed >> 31) as u32
+        chance::mix(state) as u32
     };
     (0..TRIED).map(|_| (RANGE.start + next() % (RANGE.end - RANGE.start)) as u16).collect()
 }

@@ -1,9 +1,9 @@
-//! The guard's Unix socket, for programs in a rank's place that have not inherited the rank's connection: a Python script
+//! The proxy's Unix socket, for programs in a rank's place that have not inherited the rank's connection: a Python script
 //! starts them with all descriptors closed, for instance.
 //!
 //! The socket is in the abstract namespace: nothing in the file system, and nothing to clean up. Its name is random,
 //! and the ranks' environment holds it; who knows the name is not trusted therefore. Each side asks the kernel for the
-//! user at the other end (`SO_PEERCRED`), and the guard takes only processes that descend from it.
+//! user at the other end (`SO_PEERCRED`), and the proxy takes only processes that descend from it.
 
 use std::io;
 use std::mem;

@@ -136,7 +136,7 @@ pub(crate) fn join(mut space: Space, place: Place, segment_bytes: SegmentBytes) 
         node_of,
         local_ranks,
         local_pids,
-        guard_pid: None,
+        proxy_pid: None,
         segment,
         app_num,
         universe_size,

@@ -1,4 +1,4 @@
-//! What the watching mpiexec process and the guard tell each other. One message is one packet.
+//! What the watching mpiexec process and the proxy tell each other. One message is one packet.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use pmi::scm;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
-/// A message; all but [`Message::SegmentWanted`] go to the guard.
+/// A message; all but [`Message::SegmentWanted`] go to the proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Message {
     /// The shared memory is allocated and sealed; its descriptor comes along.

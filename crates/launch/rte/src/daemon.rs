@@ -1,10 +1,10 @@
 //! A daemon: what mpiexec starts on each host of a job that has several.
 //!
 //! ```text
-//!   mpiexec ── launcher (ssh) ── mpiexec -daemon ── guard ── ranks
+//!   mpiexec ── launcher (ssh) ── mpiexec -daemon ── proxy ── ranks
 //!      │                             │                │
 //!      │   standard input: secret, addresses, order ►─┘ │
-//!      └──────────── connection, made by the daemon ────┘ and kept by the guard
+//!      └──────────── connection, made by the daemon ────┘ and kept by the proxy
 //! ```
 //!
 //! The launcher runs one fixed command without arguments that a shell might read; all else comes by standard input, which
@@ -23,7 +23,7 @@ use crate::link::Link;
 use crate::messages::{Down, Order, Summons, Up};
 use crate::prepare::Prepared;
 use crate::spec::{Host, JobSpec, Launcher};
-use crate::{Error, watch, wire};
+use crate::{Error, supervisor, wire};
 
 /// First word of what a daemon reads; its version follows, and the number of bytes after the line.
 pub(crate) const HELLO: &str = "alhena-daemon";
@@ -202,7 +202,7 @@ fn serve(mut link: Link, host: u32, order: Order, segment_bytes: pmi::SegmentByt
             Some(_) => {}
         }
     }
-    match watch::guarded(prepared, Some((link, outputs))) {
+    match supervisor::run_with(prepared, Some((link, outputs))) {
         Ok(_) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("mpiexec -daemon: {error}");

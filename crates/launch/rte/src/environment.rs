@@ -36,7 +36,7 @@ pub struct Place {
     pub pmi_fd: i32,
     /// Inode of that socket.
     pub pmi_inode: u64,
-    /// Name of the guard's socket.
+    /// Name of the proxy's socket.
     pub socket: u64,
     /// `MPI_UNIVERSE_SIZE`.
     pub universe: Option<u32>,

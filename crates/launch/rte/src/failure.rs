@@ -65,7 +65,7 @@ pub(crate) enum Failure {
         /// The system's error number.
         errno: i32,
     },
-    /// Ranks of a host do not run: one of them, or the guard, could not be started.
+    /// Ranks of a host do not run: one of them, or the proxy, could not be started.
     NotStarted {
         /// What failed, with the host.
         what: String,

@@ -2,8 +2,8 @@
 //!
 //! A rank that dies makes others fail: their connections break, they call `MPI_Abort` or exit. Their reports may be faster
 //! than that of its death. So an inquest is open from the first report on, until it has heard everything that had
-//! happened when that report came: each guard looks after its ranks itself before it answers
-//! (`Guard::knows_all_ends`), and no time is guessed. Then one failure is chosen.
+//! happened when that report came: each proxy looks after its ranks itself before it answers
+//! (`Proxy::knows_all_ends`), and no time is guessed. Then one failure is chosen.
 
 use std::time::{Duration, Instant};
 

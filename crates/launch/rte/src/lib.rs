@@ -2,7 +2,7 @@
 //! read and write, and ending them all. `mpiexec` is a command line around [`run`].
 //!
 //! ```text
-//!   JobSpec ── prepare ──► Prepared ── watch: fork ──► guard ── spawn ──► ranks
+//!   JobSpec ── prepare ──► Prepared ── supervisor: fork ──► proxy ── spawn ──► ranks
 //!   (spec.rs)  programs,   (checked)   (mpiexec        event loop: PMI server (pmi::server), output
 //!              placement,               itself)        (lines.rs, console.rs), deaths, time
 //!              files
@@ -22,7 +22,6 @@ mod environment;
 mod error;
 mod failure;
 mod foreign;
-mod guard;
 mod head;
 mod host_name;
 mod inquest;
@@ -38,6 +37,7 @@ mod pattern;
 mod poller;
 mod prepare;
 mod process;
+mod proxy;
 mod pty;
 mod resolve;
 mod signals;
@@ -46,9 +46,9 @@ mod spawn;
 pub mod spec;
 mod status;
 mod stdin;
+mod supervisor;
 mod traces;
 mod tree;
-mod watch;
 mod wire;
 
 pub use cgroup::Cgroup;
@@ -58,4 +58,4 @@ pub use hardware::{CpuSet, Unit};
 pub use host_name::{BadHostName, HostName};
 pub use limits::{BESIDES, FOR_EACH};
 pub use slots::Slots;
-pub use watch::run;
+pub use supervisor::run;

@@ -39,7 +39,7 @@ pub(crate) enum Up {
     /// The first rank of this host has called `MPI_Init` in the how many-th MPI program in its place, from 1 on.
     Hello(u32),
     /// All ranks of this host are in a barrier of the key space, and have put these keys since the last one,
-    /// and this record (crate `wireup`).
+    /// and this record (`pmi::wireup`).
     Fence(Pairs, Bytes),
     /// A rank asks the name service.
     Name(u32, String),
@@ -71,7 +71,7 @@ pub(crate) enum Down {
     /// Start the ranks.
     Start,
     /// All hosts have come to the barrier; these are the keys of all of them, and the table of their records (crate
-    /// `wireup`), empty where none says anything.
+    /// `pmi::wireup`), empty where none says anything.
     Fence(Pairs, Bytes),
     /// What the name service answers a rank.
     Reply(u32, String),

@@ -1,4 +1,4 @@
-//! Where a guard's output goes: mpiexec's own standard output and error, or mpiexec on another host.
+//! Where a proxy's output goes: mpiexec's own standard output and error, or mpiexec on another host.
 
 use std::collections::VecDeque;
 

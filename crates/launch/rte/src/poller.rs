@@ -19,7 +19,7 @@ pub enum Token {
     Child,
     /// A rank speaks PMI.
     Pmi(usize),
-    /// A program calls at the guard's socket.
+    /// A program calls at the proxy's socket.
     Callers,
     /// Such a program says something.
     Caller(usize),

@@ -20,7 +20,7 @@ pub struct Prepared {
     pub world: Vec<u32>,
     /// Host of each rank of the job.
     pub node_of: Vec<u32>,
-    /// Index of the program of each rank of this host. Here and in what follows, and in all of the guard, ranks are
+    /// Index of the program of each rank of this host. Here and in what follows, and in all of the proxy, ranks are
     /// counted from 0 on each host.
     pub app_of: Vec<usize>,
     /// The programs; none where this host runs no rank of one.

@@ -2,7 +2,7 @@
 //! costs no copy of page tables, and a failed exec is told to the parent as a number.
 //!
 //! ```text
-//!   guard                                  child (same memory, own stack, own descriptors)
+//!   proxy                                  child (same memory, own stack, own descriptors)
 //!    │ clone(VM | VFORK | PIDFD) ────────►  setpgid, death signal, processors, 0/1/2, directory, mask
 //!    │   (suspended)                        execve ──────► program
 //!    │ ◄──────────────────────────────────

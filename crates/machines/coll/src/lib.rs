@@ -80,6 +80,6 @@ mod tree;
 pub mod tuned;
 
 pub use execution::{Execution, Layout, Shape, State, Waiting};
-pub use params::{ByNode, Coll, Key, Neighbours, Params, Root, Seat, Topology};
+pub use params::{ByNode, Coll, Key, Locality, Neighbours, Params, Root, Topology};
 pub use port::{Base, Port, Region, Side, Ty};
 pub use schedule::{Peer, Schedule};

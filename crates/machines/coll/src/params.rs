@@ -155,23 +155,23 @@ impl ByNode {
 /// The hardware of a node that a rank is bound to, by numbers that mean nothing else. Ranks that are bound to no single
 /// cache, or memory node, have one number in common.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub struct Seat {
+pub struct Locality {
     /// Its memory node.
     pub memory: u32,
     /// Its last-level cache.
     pub cache: u32,
 }
 
-impl Seat {
-    /// The seat at a place where so many consecutive places share a cache, and so many consecutive caches a memory node.
-    pub fn at(place: u32, ranks: u32, caches: u32) -> Seat {
+impl Locality {
+    /// The locality at a place where so many consecutive places share a cache, and so many consecutive caches a memory node.
+    pub fn at(place: u32, ranks: u32, caches: u32) -> Locality {
         let cache = place / ranks.max(1);
-        Seat { memory: cache / caches.max(1), cache }
+        Locality { memory: cache / caches.max(1), cache }
     }
 
-    /// The seats of ranks, or none where all have the same one.
-    pub fn if_several(seats: Vec<Seat>) -> Vec<Seat> {
-        if seats.iter().any(|seat| *seat != seats[0]) { seats } else { Vec::new() }
+    /// The localities of ranks, or none where all have the same one.
+    pub fn if_several(localities: Vec<Locality>) -> Vec<Locality> {
+        if localities.iter().any(|locality| *locality != localities[0]) { localities } else { Vec::new() }
     }
 }
 
@@ -217,7 +217,7 @@ pub struct Params<'a> {
     /// Nodes, for hierarchical algorithms.
     pub topology: Option<Topology<'a>>,
     /// By rank: what it is bound to, for trees over caches and memory nodes; empty where that is not known.
-    pub seats: &'a [Seat],
+    pub localities: &'a [Locality],
     /// Neighbours, for neighbourhood collectives.
     pub neighbours: Neighbours<'a>,
 }
@@ -238,7 +238,7 @@ impl<'a> Params<'a> {
             blocks: u32::MAX,
             fanout: 0,
             topology: None,
-            seats: &[],
+            localities: &[],
             neighbours: Neighbours::default(),
         }
     }

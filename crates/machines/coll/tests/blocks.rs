@@ -18,7 +18,7 @@ struct Blocks {
 
 impl Blocks {
     /// Blocks of the given types, each holding the packed data.
-    fn new(contents: &[(Type, Vec<u8>)], random: &mut Random) -> Blocks {
+    fn new(contents: &[(Type, Vec<u8>)], random: &mut Rng) -> Blocks {
         let mut order: Vec<usize> = (0..contents.len()).collect();
         for i in (1..order.len()).rev() {
             order.swap(i, random.below(i as u64 + 1) as usize);
@@ -52,7 +52,7 @@ impl Blocks {
 }
 
 /// A type that holds `len` bytes in whole elements.
-fn type_for(len: usize, random: &mut Random) -> Type {
+fn type_for(len: usize, random: &mut Rng) -> Type {
     match random.below(4) {
         0 if len.is_multiple_of(8) => Type { size: 8, lb: 4, extent: 16 },
         1 if len.is_multiple_of(4) => Type { size: 4, lb: -4, extent: 6 },
@@ -65,7 +65,7 @@ fn type_for(len: usize, random: &mut Random) -> Type {
 /// for all of them; of few ranks, more than fits a slot at all, or two.
 fn len_between(from: usize, to: usize, size: usize, seed: u64) -> usize {
     let [long, longer] = if size <= 8 { [40_000, 70_000] } else { [600, 601] };
-    let mut random = Random((seed ^ (from * 131 + to) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+    let mut random = Rng::new(seed ^ (from * 131 + to) as u64);
     random.pick(&[0, 0, 1, 4, 8, 24, 40, long, longer])
 }
 
@@ -76,14 +76,14 @@ fn data_between(from: usize, to: usize, size: usize, seed: u64) -> Vec<u8> {
     bytes(from, 5000 + to, len_between(from, to, size, seed))
 }
 
-fn side(contents: impl Iterator<Item = Vec<u8>>, random: &mut Random) -> Blocks {
-    let dense = random.chance();
+fn side(contents: impl Iterator<Item = Vec<u8>>, random: &mut Rng) -> Blocks {
+    let dense = random.coin();
     let mut of = |data: &[u8]| if dense { Type::contiguous(1) } else { type_for(data.len(), random) };
     let typed: Vec<(Type, Vec<u8>)> = contents.map(|d| (of(&d), d)).collect();
     Blocks::new(&typed, random)
 }
 
-fn blanks(lens: impl Iterator<Item = usize>, random: &mut Random) -> Blocks {
+fn blanks(lens: impl Iterator<Item = usize>, random: &mut Rng) -> Blocks {
     side(lens.map(|len| vec![FILL; len]), random)
 }
 
@@ -102,7 +102,7 @@ fn block(memory: &Memory, i: usize) -> Vec<u8> {
 }
 
 fn check_alltoall(name: &str, build: Build) {
-    let mut random = Random(0xC1);
+    let mut random = Rng::new(0xC1);
     for size in all_sizes() {
         let mut case = Case::random(size, &mut random);
         let seed = random.next();
@@ -153,7 +153,7 @@ fn call_sending(schedule: coll::Schedule, data: &[u8], recv: Blocks) -> Call {
 }
 
 fn check_allgather(name: &str, nodes: bool, fits_lines: bool, build: Build) {
-    let mut random = Random(0xC2);
+    let mut random = Rng::new(0xC2);
     for size in all_sizes() {
         let case = Case::random(size, &mut random);
         let ranks = if fits_lines { SLOTS } else { size };
@@ -195,7 +195,7 @@ fn allgather_v_on_a_node() {
 }
 
 fn check_gather(name: &str, build: Build) {
-    let mut random = Random(0xC3);
+    let mut random = Rng::new(0xC3);
     for size in all_sizes() {
         let case = Case::random(size, &mut random);
         let data = |r: usize| data_between(r, 0, size, case.seed);
@@ -214,7 +214,7 @@ fn check_gather(name: &str, build: Build) {
 }
 
 fn check_scatter(name: &str, build: Build) {
-    let mut random = Random(0xC5);
+    let mut random = Rng::new(0xC5);
     for size in all_sizes() {
         let case = Case::random(size, &mut random);
         let data = |r: usize| data_between(r, 0, size, case.seed);
@@ -266,7 +266,7 @@ fn grid(dims: &[usize], periodic: &[bool]) -> Lists {
 }
 
 /// A random graph with repeated edges; the lists agree in order for every pair.
-fn graph(size: usize, random: &mut Random) -> Lists {
+fn graph(size: usize, random: &mut Rng) -> Lists {
     let mut lists: Lists = vec![(vec![], vec![]); size];
     for _ in 0..size * 3 {
         let (a, b) = (random.below(size as u64) as u32, random.below(size as u64) as u32);
@@ -292,7 +292,7 @@ fn edge(lists: &Lists, cartesian: bool, rank: usize, j: usize) -> (usize, usize)
     (source, mine.map(|(i, _)| i).nth(earlier).unwrap())
 }
 
-fn check_neighbours(lists: &Lists, cartesian: bool, random: &mut Random) {
+fn check_neighbours(lists: &Lists, cartesian: bool, random: &mut Rng) {
     let size = lists.len();
     let case = Case::random(size, random);
     let calls = (0..size).map(|r| {
@@ -325,7 +325,7 @@ fn check_neighbours(lists: &Lists, cartesian: bool, random: &mut Random) {
 
 #[test]
 fn neighbourhoods() {
-    let mut random = Random(0xC4);
+    let mut random = Rng::new(0xC4);
     for dims in [&[1][..], &[2], &[3], &[2, 2], &[1, 4], &[3, 4], &[2, 3, 2]] {
         for bits in 0..1 << dims.len() {
             let periodic: Vec<bool> = (0..dims.len()).map(|d| bits >> d & 1 == 1).collect();

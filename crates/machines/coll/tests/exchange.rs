@@ -9,7 +9,7 @@ use coll::algorithms::node::parts::alltoall_rounds;
 use coll::exchange::{Exchange, Meeting, Operands, Place, Places, Plan, Slots, Tell};
 use coll::schedule::Slot;
 use coll::shared::{PAYLOAD, SLOT_PAYLOAD, part_limit};
-use common::{ELEMENT, Random, bytes, elements, op_of, reduced};
+use common::{ELEMENT, Rng, bytes, elements, op_of, reduced};
 use mem::UserMem;
 use shm::area::{self, Area, Memory, Owner};
 use std::alloc::{Layout, alloc_zeroed, dealloc};
@@ -223,7 +223,7 @@ const COLLS: [Coll; 15] = [
 ];
 
 impl Call {
-    fn random(random: &mut Random, number: usize, members: usize) -> Call {
+    fn random(random: &mut Rng, number: usize, members: usize) -> Call {
         let coll = random.pick(&COLLS);
         let meeting = random.pick(&[Meeting::Slots, Meeting::Flag]);
         let most = match coll {
@@ -235,7 +235,7 @@ impl Call {
         let len = random
             .pick(&[0, 8, 56, 64, 112, 120, 128, 248, 256, 288, 296, 576, 584, 4000, 4160, 4168, 32768]);
         let root = random.below(members as u64) as usize;
-        let (in_place, commutative) = (random.chance(), random.chance());
+        let (in_place, commutative) = (random.coin(), random.coin());
         Call { coll, number, members, root, len: len.min(most) / 8 * 8, in_place, commutative, meeting }
     }
 
@@ -463,7 +463,7 @@ fn members(segment: &Segment) -> (Vec<Member>, News) {
 }
 
 /// Runs calls to their end.
-fn run(random: &mut Random, segment: &Segment, calls: &[Call]) {
+fn run(random: &mut Rng, segment: &Segment, calls: &[Call]) {
     let n = segment.members;
     let (mut members, news) = members(segment);
     let mut begun = vec![0; calls.len()];
@@ -506,7 +506,7 @@ fn every_collective_by_random_members() {
         for seed in 0..10 {
             // SAFETY: the areas of the last round are gone.
             unsafe { segment.start.write_bytes(0, segment.layout.size()) };
-            let mut random = Random(seed * 977 + n as u64 + 1);
+            let mut random = Rng::new(seed * 977 + n as u64 + 1);
             let calls: Vec<Call> = (0..300).map(|number| Call::random(&mut random, number, n)).collect();
             run(&mut random, &segment, &calls);
         }
@@ -521,7 +521,7 @@ fn one_collective_far_ahead() {
         for len in [8, 512, 8192] {
             // SAFETY: the areas of the last round are gone.
             unsafe { segment.start.write_bytes(0, segment.layout.size()) };
-            let mut random = Random(index as u64 + 7);
+            let mut random = Rng::new(index as u64 + 7);
             let one = loop {
                 let call = Call::random(&mut random, 0, 3);
                 if call.coll == coll && call.len >= len.min(SLOT_PAYLOAD / 8 * 8) {

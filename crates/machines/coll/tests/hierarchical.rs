@@ -24,7 +24,7 @@ impl Placed {
 }
 
 fn placed(seed: u64, small: bool) -> impl Iterator<Item = Placed> {
-    let mut random = Random(seed);
+    let mut random = Rng::new(seed);
     sizes().flat_map(|n| [n, n]).map(move |size| {
         let mut case = Case::random(size, &mut random);
         case.count = if small { case.count % (SLOT_PAYLOAD / ELEMENT + 1) } else { case.count.min(20) };

@@ -16,7 +16,7 @@ struct Groups {
 }
 
 impl Groups {
-    fn random(random: &mut Random) -> Groups {
+    fn random(random: &mut Rng) -> Groups {
         let sizes = [1 + random.below(20) as usize, 1 + random.below(20) as usize];
         let group = random.below(2) as usize;
         Groups { sizes, root: (group, random.below(sizes[group] as u64) as usize) }
@@ -63,7 +63,7 @@ fn run_both(case: &Case, groups: &Groups, calls: Vec<Call>) -> Vec<Memory> {
 }
 
 fn cases(seed: u64) -> impl Iterator<Item = (Case, Groups)> {
-    let mut random = Random(seed);
+    let mut random = Rng::new(seed);
     (0..150).map(move |_| {
         let groups = Groups::random(&mut random);
         let mut case = Case::random(groups.total(), &mut random);

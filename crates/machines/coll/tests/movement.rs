@@ -7,7 +7,7 @@ use coll::executor::Type;
 use common::*;
 
 fn check_bcast(name: &str, build: Build) {
-    let mut random = Random(0xB0);
+    let mut random = Rng::new(0xB0);
     for size in all_sizes() {
         for _ in 0..3 {
             let case = Case::random(size, &mut random);
@@ -55,7 +55,7 @@ fn in_place_buffer(case: &Case, r: usize) -> Vec<u8> {
 }
 
 fn check_gather(name: &str, build: Build) {
-    let mut random = Random(0xB1);
+    let mut random = Rng::new(0xB1);
     for size in all_sizes() {
         for _ in 0..2 {
             let case = Case::random(size, &mut random);
@@ -85,7 +85,7 @@ fn gather_algorithms() {
 }
 
 fn check_allgather(name: &str, build: Build) {
-    let mut random = Random(0xB2);
+    let mut random = Rng::new(0xB2);
     for size in all_sizes() {
         for _ in 0..2 {
             let mut case = Case::random(size, &mut random);
@@ -114,7 +114,7 @@ fn allgather_algorithms() {
 }
 
 fn check_scatter(name: &str, build: Build) {
-    let mut random = Random(0xB4);
+    let mut random = Rng::new(0xB4);
     for size in all_sizes() {
         for _ in 0..2 {
             let case = Case::random(size, &mut random);
@@ -153,7 +153,7 @@ fn block_between(from: usize, to: usize, count: usize) -> Vec<u8> {
 }
 
 fn check_alltoall(name: &str, build: Build) {
-    let mut random = Random(0xB5);
+    let mut random = Rng::new(0xB5);
     for size in all_sizes() {
         for _ in 0..2 {
             let mut case = Case::random(size, &mut random);
@@ -187,7 +187,7 @@ fn alltoall_algorithms() {
 
 /// A barrier is one if no rank can finish before every rank has started.
 fn check_barrier(name: &str, build: Build) {
-    let mut random = Random(0xB3);
+    let mut random = Rng::new(0xB3);
     for size in all_sizes() {
         let case = Case::random(size, &mut random);
         let silent = case.root;

@@ -6,7 +6,7 @@ use coll::algorithms::node::{blocks, bounce, direct, flag, slots};
 use coll::executor::{Call, Type, World};
 use coll::schedule::Slot;
 use coll::shared::{PAYLOAD, SLOT_PAYLOAD};
-use coll::{Params, Schedule, Seat};
+use coll::{Locality, Params, Schedule};
 use common::*;
 
 /// How much data an algorithm takes.
@@ -20,7 +20,7 @@ enum Fits {
     Any,
 }
 
-fn adapt(mut case: Case, fits: Fits, random: &mut Random) -> Case {
+fn adapt(mut case: Case, fits: Fits, random: &mut Rng) -> Case {
     case.count = match fits {
         Fits::Slot => random.below((SLOT_PAYLOAD / ELEMENT) as u64 + 1) as usize,
         Fits::BounceBuffers => random.pick(&[0, 1, 5, 100, 4095, 5000, 9001]),
@@ -37,7 +37,7 @@ fn adapt(mut case: Case, fits: Fits, random: &mut Random) -> Case {
 }
 
 /// As many segments as a block for each rank fills bounce buffers, or some more.
-fn vector_of_bounce_buffers(mut case: Case, random: &mut Random) -> Case {
+fn vector_of_bounce_buffers(mut case: Case, random: &mut Rng) -> Case {
     let vector = (case.size * case.count * ELEMENT) as u64;
     case.segments = bounce::segments_for(vector, ELEMENT as u64) as u32 + random.below(3) as u32;
     case
@@ -54,7 +54,7 @@ fn sizes(fits: Fits) -> impl Iterator<Item = usize> {
 }
 
 fn check_barrier(name: &str, build: impl Fn(&Params) -> Schedule) {
-    let mut random = Random(0xE0);
+    let mut random = Rng::new(0xE0);
     for size in sizes(Fits::Slot) {
         let case = Case::random(size, &mut random);
         let missing = case.root;
@@ -83,7 +83,7 @@ fn barriers() {
 }
 
 fn check_bcast(name: &str, fits: Fits, build: impl Fn(&Params) -> Schedule) {
-    let mut random = Random(0xE1);
+    let mut random = Rng::new(0xE1);
     for size in sizes(fits) {
         let case = adapt(Case::random(size, &mut random), fits, &mut random);
         let data = bytes(case.root, 0, case.count * ELEMENT);
@@ -111,7 +111,7 @@ fn broadcasts() {
 }
 
 fn check_reduction(name: &str, rooted: bool, fits: Fits, build: impl Fn(&Params) -> Schedule) {
-    let mut random = Random(0xE2);
+    let mut random = Rng::new(0xE2);
     for size in sizes(fits) {
         let case = adapt(Case::random(size, &mut random), fits, &mut random);
         let case = if fits == Fits::Slot { case } else { without_holes(case) };
@@ -152,43 +152,44 @@ fn reductions() {
 
 /// What ranks are bound to: runs of equal length, those within memory nodes; of uneven length; in turn over all caches,
 /// or at random; all to one; every other one to none.
-const SEATS: [fn(u32) -> Seat; 7] = [
-    |rank| Seat { memory: 0, cache: rank / 8 },
-    |rank| Seat { memory: rank / 32, cache: rank / 8 },
-    |rank| Seat { memory: (rank + 1).ilog2() / 3, cache: (rank + 1).ilog2() },
-    |rank| Seat { memory: rank % 2, cache: rank % 12 },
-    |rank| Seat { memory: rank * rank % 3, cache: rank * rank % 7 },
-    |_| Seat { memory: 1, cache: 5 },
-    |rank| Seat { memory: rank / 24, cache: if rank % 2 == 0 { u32::MAX } else { rank / 12 } },
+const LOCALITIES: [fn(u32) -> Locality; 7] = [
+    |rank| Locality { memory: 0, cache: rank / 8 },
+    |rank| Locality { memory: rank / 32, cache: rank / 8 },
+    |rank| Locality { memory: (rank + 1).ilog2() / 3, cache: (rank + 1).ilog2() },
+    |rank| Locality { memory: rank % 2, cache: rank % 12 },
+    |rank| Locality { memory: rank * rank % 3, cache: rank * rank % 7 },
+    |_| Locality { memory: 1, cache: 5 },
+    |rank| Locality { memory: rank / 24, cache: if rank % 2 == 0 { u32::MAX } else { rank / 12 } },
 ];
 
 #[test]
 fn trees_over_caches() {
-    for (index, seat) in SEATS.into_iter().enumerate() {
-        let seated = |build: Build| {
+    for (index, locality) in LOCALITIES.into_iter().enumerate() {
+        let placed = |build: Build| {
             move |p: &Params| {
-                let seats: Vec<Seat> = (0..p.size).map(seat).collect();
-                build(&Params { seats: &seats, ..*p })
+                let localities: Vec<Locality> = (0..p.size).map(locality).collect();
+                build(&Params { localities: &localities, ..*p })
             }
         };
-        let name = format!("caches, seats {index}");
-        check_barrier(&name, seated(slots::barrier_caches));
-        check_bcast(&name, Fits::Slot, seated(slots::bcast_caches));
-        check_reduction(&name, true, Fits::Slot, seated(slots::reduce_caches));
-        check_reduction(&name, false, Fits::Slot, seated(slots::allreduce_caches));
+        let name = format!("caches, localities {index}");
+        check_barrier(&name, placed(slots::barrier_caches));
+        check_bcast(&name, Fits::Slot, placed(slots::bcast_caches));
+        check_reduction(&name, true, Fits::Slot, placed(slots::reduce_caches));
+        check_reduction(&name, false, Fits::Slot, placed(slots::allreduce_caches));
     }
 }
 
 /// With as many ranks as a cache has, no slot is read from one cache by more than the leaders of others.
 #[test]
 fn few_lines_leave_a_cache() {
-    let seats: Vec<Seat> = (0..96).map(|rank| Seat { memory: rank / 48, cache: rank / 8 }).collect();
+    let localities: Vec<Locality> =
+        (0..96).map(|rank| Locality { memory: rank / 48, cache: rank / 8 }).collect();
     let mut crossings = [0, 0];
     for rank in 0..96 {
-        let schedule = slots::allreduce_caches(&Params { seats: &seats, ..Params::new(rank, 96) });
+        let schedule = slots::allreduce_caches(&Params { localities: &localities, ..Params::new(rank, 96) });
         for step in schedule.steps() {
             let coll::schedule::Step::Await { slot: Slot::Of(other), .. } = step else { continue };
-            let (here, there) = (seats[rank as usize], seats[*other as usize]);
+            let (here, there) = (localities[rank as usize], localities[*other as usize]);
             crossings[0] += usize::from(here.cache != there.cache);
             crossings[1] += usize::from(here.memory != there.memory);
         }
@@ -199,7 +200,7 @@ fn few_lines_leave_a_cache() {
 
 /// `block(from, to)` packed; allgather ignores `to`.
 fn check_exchange(name: &str, fits: Fits, all_to_all: bool, build: Build) {
-    let mut random = Random(0xE3);
+    let mut random = Rng::new(0xE3);
     for size in all_sizes() {
         let mut case = adapt(Case::random(size, &mut random), fits, &mut random);
         if all_to_all {
@@ -242,7 +243,7 @@ fn exchanges() {
 
 #[test]
 fn gathers_and_scatters() {
-    let mut random = Random(0xE5);
+    let mut random = Rng::new(0xE5);
     for size in all_sizes() {
         let mut case = adapt(Case::random(size, &mut random), Fits::Slot, &mut random);
         case.count = case.count.min(if size > 24 { 3 } else { 12 });
@@ -279,7 +280,7 @@ fn gathers_and_scatters() {
 
 #[test]
 fn prefixes_and_scattered_sums() {
-    let mut random = Random(0xE6);
+    let mut random = Rng::new(0xE6);
     for size in all_sizes() {
         let in_lines = adapt(Case::random(size, &mut random), Fits::Slot, &mut random);
         // Some lie in bounce buffers: one in four is eight times as long.
@@ -329,7 +330,7 @@ fn prefixes_and_scattered_sums() {
 /// Many calls in a row over one area, with ranks that run ahead: slots and bounce buffers are reused again and again.
 #[test]
 fn calls_in_a_row() {
-    let mut random = Random(0xE4);
+    let mut random = Rng::new(0xE4);
     for size in [1, 2, 3, 5, 9] {
         let mut case = without_holes(Case::random(size, &mut random));
         (case.commutative, case.user_op) = (true, false);

@@ -8,7 +8,7 @@ use coll::executor::Type;
 use common::*;
 
 fn check_reduce(name: &str, build: Build) {
-    let mut random = Random(0xA11);
+    let mut random = Rng::new(0xA11);
     for size in all_sizes() {
         for _ in 0..3 {
             let case = Case::random(size, &mut random);
@@ -43,7 +43,7 @@ fn reduce_algorithms() {
 }
 
 fn check_allreduce(name: &str, ordered: bool, build: Build) {
-    let mut random = Random(0xA12);
+    let mut random = Rng::new(0xA12);
     for size in all_sizes() {
         for _ in 0..3 {
             let mut case = Case::random(size, &mut random);
@@ -86,13 +86,13 @@ fn a_short_vector_makes_a_short_ring() {
 }
 
 /// Equal blocks, or sizes from 0 up, some of them alike.
-fn block_counts(case: &Case, equal: bool, random: &mut Random) -> Vec<usize> {
+fn block_counts(case: &Case, equal: bool, random: &mut Rng) -> Vec<usize> {
     let count = case.count % 14;
     (0..case.size).map(|_| if equal { count } else { random.below(6) as usize * count / 3 }).collect()
 }
 
 fn check_reduce_scatter(name: &str, adapt: fn(&mut Case), builds: [Build; 2]) {
-    let mut random = Random(0xA13);
+    let mut random = Rng::new(0xA13);
     for size in all_sizes() {
         for equal in [true, false] {
             let mut case = Case::random(size, &mut random);
@@ -136,7 +136,7 @@ fn reduce_scatter_algorithms() {
 }
 
 fn check_scan(name: &str, inclusive: bool, build: Build) {
-    let mut random = Random(0xA14);
+    let mut random = Rng::new(0xA14);
     for size in all_sizes() {
         for _ in 0..2 {
             let case = Case::random(size, &mut random);
@@ -183,7 +183,7 @@ fn canonical_trees_agree_whatever_the_root_and_segments() {
     let count = 12;
     for size in [1, 2, 3, 5, 8, 13, 32] {
         let result = |build: Build, root: usize, segments: u32, seed: u64| -> Vec<u8> {
-            let case = Case { root, count, segments, seed, ..Case::random(size, &mut Random(9)) };
+            let case = Case { root, count, segments, seed, ..Case::random(size, &mut Rng::new(9)) };
             let case = Case { in_place: false, commutative: false, user_op: false, fanout: 0, ..case };
             let calls = (0..size).map(|r| {
                 let m = memory(case.ty, Some(&elements(r, 0, count)), Some(&blank(count)));

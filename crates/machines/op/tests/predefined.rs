@@ -2,6 +2,7 @@
 //! table of allowed pairs.
 
 use abi::{Datatype, Op};
+use chance::Rng;
 
 /// How a test reads an element: independent of the library's own classification.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -252,20 +253,9 @@ fn takes_left(op: Op, value: &As, index: &As, left: &[u8], right: &[u8]) -> bool
     }
 }
 
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 16
-    }
-}
-
 /// A random element; floats are finite and far from overflow, logical values are those a compiler makes.
-fn element(read_as: As, extent: usize, random: &mut Random) -> Vec<u8> {
-    let float = |random: &mut Random| (random.next() % 4001) as f64 / 16.0 - 125.0;
+fn element(read_as: As, extent: usize, random: &mut Rng) -> Vec<u8> {
+    let float = |random: &mut Rng| (random.next() % 4001) as f64 / 16.0 - 125.0;
     match read_as {
         Half => {
             ((random.next() as u16 & 0x83FF) | ((12 + random.next() % 6) << 10) as u16).to_le_bytes().to_vec()
@@ -313,7 +303,7 @@ fn same(op: Op, read_as: As, got: &[u8], left: &[u8], right: &[u8]) -> bool {
 
 #[test]
 fn every_operation_on_every_type() {
-    let mut random = Random(0x0905);
+    let mut random = Rng::new(0x0905);
     for &(ty, read_as, extent) in TYPES {
         for op in OPS {
             let moves = matches!(op, abi::REPLACE | abi::NO_OP);
@@ -331,7 +321,7 @@ fn every_operation_on_every_type() {
 }
 
 /// All ways the operands may coincide, at an odd address, with guard bytes around.
-fn check(op: Op, ty: Datatype, read_as: As, extent: usize, count: usize, random: &mut Random) {
+fn check(op: Op, ty: Datatype, read_as: As, extent: usize, count: usize, random: &mut Rng) {
     let mut fill = || -> Vec<u8> {
         let mut bytes = vec![0x77];
         (0..count).for_each(|_| bytes.extend(element(read_as, extent, random)));

@@ -1,23 +1,13 @@
 //! Exact sums: order and grouping do not matter, zeros change nothing, and the one rounding is the right one.
 
+use chance::Rng;
 use op::reproducible::{Format, Sum, begin, finish, merge, size};
 
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
-    }
-
-    fn finite(&mut self) -> f64 {
-        loop {
-            let x = f64::from_bits(self.next());
-            if x.is_finite() {
-                return x;
-            }
+fn finite(random: &mut Rng) -> f64 {
+    loop {
+        let x = f64::from_bits(random.next());
+        if x.is_finite() {
+            return x;
         }
     }
 }
@@ -31,9 +21,9 @@ fn sum<T: Format>(terms: &[T]) -> T {
 
 #[test]
 fn one_term_is_itself() {
-    let mut random = Random(0x51);
+    let mut random = Rng::new(0x51);
     for _ in 0..20_000 {
-        let x = random.finite();
+        let x = finite(&mut random);
         assert_eq!(sum(&[x]).to_bits(), x.to_bits());
         let y = f32::from_bits(random.next() as u32);
         if y.is_finite() {
@@ -47,11 +37,11 @@ fn one_term_is_itself() {
 
 #[test]
 fn two_terms_are_rounded_as_the_processor_rounds() {
-    let mut random = Random(0x52);
+    let mut random = Rng::new(0x52);
     for i in 0..40_000 {
-        let a = random.finite();
+        let a = finite(&mut random);
         let b = match i % 4 {
-            0 => random.finite(),
+            0 => finite(&mut random),
             1 => -a,
             // Close exponents, so that rounding and cancellation matter.
             2 => f64::from_bits(a.to_bits() ^ (random.next() & 0x803F_FFFF_FFFF_FFFF)),
@@ -91,7 +81,7 @@ fn special_values() {
 /// Integers below 2^53 scaled by one power of two: `i128` arithmetic is the oracle.
 #[test]
 fn many_terms_against_integers() {
-    let mut random = Random(0x53);
+    let mut random = Rng::new(0x53);
     for round in 0..200 {
         let n = 1 + random.next() as usize % 300;
         let exponent = round * 9 - 1000;
@@ -106,12 +96,12 @@ fn many_terms_against_integers() {
 /// The bytes of a reduction over ranks: values permuted, grouped differently, and zeros added.
 #[test]
 fn order_grouping_and_zeros_do_not_matter() {
-    let mut random = Random(0x54);
+    let mut random = Rng::new(0x54);
     for ty in [abi::DOUBLE, abi::C_DOUBLE_COMPLEX] {
         let (count, ranks) = (6, 9);
         let numbers = if ty == abi::DOUBLE { count } else { 2 * count };
         let data: Vec<Vec<f64>> =
-            (0..ranks).map(|_| (0..numbers).map(|_| random.finite() / 16.0).collect()).collect();
+            (0..ranks).map(|_| (0..numbers).map(|_| finite(&mut random) / 16.0).collect()).collect();
         let expected = reduce(ty, count, &data, |sums| {
             let first = sums.remove(0);
             sums.drain(..).fold(first, |acc, s| merged(ty, count, s, acc))

@@ -13,7 +13,7 @@
 //! for, and no more answers count than were asked for. So neither table grows by what others send.
 
 use abi::{Error, Result};
-use slab::Slab;
+use mem::Slab;
 
 use crate::side::Side;
 
@@ -415,11 +415,8 @@ mod tests {
     /// Every order of answers, ends and losses: as many as were asked for count, and no record is left.
     #[test]
     fn nothing_is_left_behind() {
-        let mut drawn = 7u64;
-        let mut draw = |below: u64| {
-            drawn = drawn.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            (drawn >> 33) % below
-        };
+        let mut random = chance::Rng::new(7);
+        let mut draw = |below: u64| random.below(below);
         for _ in 0..200 {
             let mut all = Operations::new(4);
             let mut memory = vec![[0u8; 8]; 40];

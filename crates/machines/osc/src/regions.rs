@@ -184,11 +184,8 @@ mod tests {
     /// Every order of attaching and detaching answers as a set of bytes does.
     #[test]
     fn regions_answer_as_a_set_of_bytes() {
-        let mut drawn = 1u64;
-        let mut draw = |below: u64| {
-            drawn = drawn.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            (drawn >> 33) % below
-        };
+        let mut random = chance::Rng::new(1);
+        let mut draw = |below: u64| random.below(below);
         for _ in 0..200 {
             let (mut regions, mut oracle) = (Regions::default(), Vec::<(u64, u64)>::new());
             for _ in 0..60 {

@@ -5,10 +5,9 @@ use crate::blocks::{Blocks, USER_BITS};
 use crate::device::{Device, Long};
 use crate::queues::Queues;
 use crate::sends::{CopyBlocks, Send};
-use mem::UserMem;
+use mem::{Slab, UserMem};
 use mtl::{Busy, Claim, Event, Limits, Loss, Message, Mtl, Peer, Posted, Want};
 use portals::{Me, Portals, ProcessId, SetupError};
-use slab::Slab;
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::BorrowedFd;
 

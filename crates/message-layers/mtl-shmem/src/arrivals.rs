@@ -4,10 +4,10 @@ use crate::lists::{Body, Receive, pour};
 use crate::network::ShmemMtl;
 use crate::outbound::OF_NOTHING;
 use crate::ring::{HEAD_BYTES, Head, Kind, write_words};
+use crate::shmem::{Pe, Place, WINDOWS};
 use mem::UserMem;
 use mtl::{Event, Message, Peer};
 use portals::Portals;
-use shmem::{Pe, Place, WINDOWS};
 
 /// What a process knows of a peer's ring.
 #[derive(Default)]

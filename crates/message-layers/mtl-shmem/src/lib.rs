@@ -36,7 +36,7 @@
 //!
 //! Source: Brightwell et al., the comparison of three MPIs on Red Storm, for the design (fixed descriptors, matching
 //! and flow control in the library); the protocol's details are this crate's own.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod arrivals;
 mod lists;
@@ -44,6 +44,7 @@ mod network;
 mod outbound;
 mod params;
 mod ring;
+pub mod shmem;
 
 pub use network::ShmemMtl;
 pub use params::MtlShmemParams;

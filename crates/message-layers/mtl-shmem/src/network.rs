@@ -5,11 +5,10 @@ use crate::lists::{Body, Lists, Unexpected};
 use crate::outbound::{Announcement, Outbound, Send, Staging};
 use crate::params::MtlShmemParams;
 use crate::ring::Plan;
-use mem::UserMem;
+use crate::shmem::{Pe, Room, Shape, WINDOWS};
+use mem::{Slab, UserMem};
 use mtl::{Busy, Claim, Event, Limits, Loss, Message, Mtl, Peer, Posted, Want};
 use portals::{Memory, Portals, ProcessId, SetupError};
-use shmem::{Pe, Room, Shape, WINDOWS};
-use slab::Slab;
 use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
 

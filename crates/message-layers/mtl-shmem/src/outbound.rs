@@ -2,10 +2,10 @@
 
 use crate::network::ShmemMtl;
 use crate::ring::{HEAD_BYTES, Head, Kind, write_words};
+use crate::shmem::{Address, End, Pe, Place};
 use mem::UserMem;
 use mtl::{Busy, Event, Peer};
 use portals::Portals;
-use shmem::{Address, End, Pe, Place};
 use std::collections::VecDeque;
 
 /// What a process knows of its ring at a peer.

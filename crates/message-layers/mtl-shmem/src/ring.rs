@@ -1,7 +1,7 @@
 //! Slots: what stands in one, and where it lies.
 
+use crate::shmem::{Address, Pe};
 use mem::{PeerBytes, UserMem};
-use shmem::{Address, Pe};
 
 /// What a slot says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -107,7 +107,7 @@ pub(crate) fn write_words(memory: UserMem, words: &[u64]) {
 #[cfg(test)]
 mod tests {
     use super::{Head, Kind, Plan};
-    use shmem::Pe;
+    use crate::shmem::Pe;
 
     #[test]
     fn heads_are_read_as_written() {

@@ -54,8 +54,8 @@ use crate::rendezvous::Retry;
 use crate::request::{State, Transfer};
 use crate::staging::{Fetch, Staged, Staging};
 use btl::Peer;
+use mem::Slab;
 use pml::{Counters, GENERATION_BITS, INDEX_BITS, Notices, ReqId, Requests};
-use slab::Slab;
 use std::collections::VecDeque;
 
 /// The layer's limits, in bytes of payload unless noted.

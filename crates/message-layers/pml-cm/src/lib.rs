@@ -39,11 +39,11 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::os::fd::BorrowedFd;
 
 use abi::{Error, Status};
+use mem::Slab;
 use mtl::{Claim, Loss, Message, Mtl, Peer};
 use pml::{
     Counters, Data, Done, Envelope, GENERATION_BITS, INDEX_BITS, LayerState, Notice, Pattern, ReqId, Requests,
 };
-use slab::Slab;
 
 use crate::layout::Layout;
 use crate::request::{Request, State};

@@ -3,9 +3,9 @@
 use btl::{Btl, Event, Peer};
 use pml::{FastMessages, Mode};
 
-use crate::random::Random;
 use crate::world::{Message, World, from};
 use crate::{LENGTHS, SEEDS};
+use chance::Rng;
 
 /// A cancelled receive ends so, its buffer untouched, and takes no part in matching. One that has its message is not
 /// cancelled.
@@ -72,13 +72,13 @@ pub fn an_unmatched_send_is_cancelled<L: FastMessages<B>, B: Btl>(make: fn(u32, 
 /// A cancellation that meets its match on the way: the message is received or the send is cancelled, and never both.
 pub fn a_send_is_cancelled_or_received<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> World<L, B>) {
     for seed in 0..SEEDS * 4 {
-        let (mut world, mut random) = (make(2, seed), Random::new(seed));
+        let (mut world, mut random) = (make(2, seed), Rng::new(seed));
         for number in 0..10 {
-            let mode = random.of(&[Mode::Standard, Mode::Synchronous]);
-            let message = Message { mode, ..Message::new(number, 2, random.of(&LENGTHS)) };
+            let mode = random.pick(&[Mode::Standard, Mode::Synchronous]);
+            let message = Message { mode, ..Message::new(number, 2, random.pick(&LENGTHS)) };
             let receive = random.coin().then(|| world.post(1, &from(0, 2), 100_002));
             let id = world.start(&message);
-            (0..random.below(6)).for_each(|_| {
+            (0..random.index(6)).for_each(|_| {
                 world.step();
             });
             let receive = receive.unwrap_or_else(|| world.post(1, &from(0, 2), 100_002));

@@ -5,16 +5,16 @@ use btl::Btl;
 use pml::{Data, Done, FastMessages, Mode, Origin, ReqId, Sent};
 use std::collections::VecDeque;
 
-use crate::random::Random;
 use crate::world::{Buffer, MOST_POLLS, Message, OWNER, World, from};
 use crate::{LENGTHS, SEEDS};
+use chance::Rng;
 
 /// Messages sent and received by every way there is, in turn: those of a pair match in the order of their sends, and
 /// receives that are posted come before those that take their message at once.
 pub fn fast_paths_keep_the_order<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> World<L, B>) {
     const COUNT: usize = 200;
     for seed in 0..SEEDS * 2 {
-        let (mut world, mut random) = (make(2, seed), Random::new(seed));
+        let (mut world, mut random) = (make(2, seed), Rng::new(seed));
         let mut sends: Vec<(Message, Option<ReqId>)> = Vec::new();
         let mut posted = VecDeque::new();
         let mut taken = 0;
@@ -24,11 +24,11 @@ pub fn fast_paths_keep_the_order<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) 
         while taken < COUNT || !posted.is_empty() {
             rounds += 1;
             assert!(rounds < MOST_POLLS, "messages are stuck: {taken} are taken or posted for");
-            match random.below(4) {
+            match random.index(4) {
                 0 if sends.len() < COUNT.min(taken + ahead) => {
                     let message = Message {
-                        mode: random.of(&[Mode::Standard, Mode::Standard, Mode::Synchronous]),
-                        ..Message::new(sends.len(), 2, random.of(&LENGTHS))
+                        mode: random.pick(&[Mode::Standard, Mode::Standard, Mode::Synchronous]),
+                        ..Message::new(sends.len(), 2, random.pick(&LENGTHS))
                     };
                     let id = send_somehow(&mut world, &mut random, &message);
                     sends.push((message, id));
@@ -39,15 +39,15 @@ pub fn fast_paths_keep_the_order<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) 
                         taken += 1;
                     }
                 }
-                2 if taken < sends.len() && random.below(4) == 0 => {
+                2 if taken < sends.len() && random.index(4) == 0 => {
                     let (id, buffer) = post_somehow(&mut world, &mut random);
                     posted.push_back((id, buffer, taken));
                     taken += 1;
                 }
                 _ => {
-                    ahead = 1 + random.below(6);
+                    ahead = 1 + random.index(6);
                     world.progress(0);
-                    if random.below(3) == 0 {
+                    if random.index(3) == 0 {
                         world.progress(1);
                     }
                     while let Some(&(id, buffer, number)) = posted.front() {
@@ -68,7 +68,7 @@ pub fn fast_paths_keep_the_order<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) 
 
 fn send_somehow<L: FastMessages<B>, B: Btl>(
     world: &mut World<L, B>,
-    random: &mut Random,
+    random: &mut Rng,
     message: &Message,
 ) -> Option<ReqId> {
     let buffer = world.filled(crate::world::content(message.number, message.len));
@@ -91,16 +91,16 @@ fn send_somehow<L: FastMessages<B>, B: Btl>(
 
 fn receive_somehow<L: FastMessages<B>, B: Btl>(
     world: &mut World<L, B>,
-    random: &mut Random,
+    random: &mut Rng,
 ) -> Option<(Done, Buffer)> {
     let buffer = world.buffer(100_002);
     let into = world.view(buffer);
     let exact = from(0, 2);
     let mut status = Status::EMPTY;
-    let way = random.below(5);
+    let way = random.index(5);
     if way == 0 {
         // The message may have come as an offer, which this cannot take.
-        let pattern = random.of(&[exact, from(abi::ANY_SOURCE, abi::ANY_TAG)]);
+        let pattern = random.pick(&[exact, from(abi::ANY_SOURCE, abi::ANY_TAG)]);
         return world.recv_now(1, &pattern, into).map(|done| (done, buffer));
     }
     let (layer, btl) = world.end(1);
@@ -115,7 +115,7 @@ fn receive_somehow<L: FastMessages<B>, B: Btl>(
     Some((Done { status, error: abi::SUCCESS, owner: OWNER }, buffer))
 }
 
-fn post_somehow<L: FastMessages<B>, B: Btl>(world: &mut World<L, B>, random: &mut Random) -> (ReqId, Buffer) {
+fn post_somehow<L: FastMessages<B>, B: Btl>(world: &mut World<L, B>, random: &mut Rng) -> (ReqId, Buffer) {
     let buffer = world.buffer(100_002);
     let into = world.view(buffer);
     let (layer, btl) = world.end(1);
@@ -127,14 +127,14 @@ fn post_somehow<L: FastMessages<B>, B: Btl>(world: &mut World<L, B>, random: &mu
 /// Where nothing can be received, the receiving fast paths say so and write nothing.
 pub fn refused_fast_paths_do_nothing<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> World<L, B>) {
     for seed in 0..SEEDS {
-        let (mut world, mut random) = (make(2, seed), Random::new(seed));
-        let wrong = Message::new(1, 3, random.of(&LENGTHS));
+        let (mut world, mut random) = (make(2, seed), Rng::new(seed));
+        let wrong = Message::new(1, 3, random.pick(&LENGTHS));
         let send = world.start(&wrong);
         for _ in 0..200 {
             let buffer = world.buffer(100_002);
             let into = world.view(buffer);
             let pattern = from(0, 2);
-            let way = random.below(6);
+            let way = random.index(6);
             if way == 0 {
                 assert_eq!(world.recv_now(1, &pattern, into), None);
             }

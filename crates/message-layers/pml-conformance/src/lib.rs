@@ -8,10 +8,10 @@
 
 mod cancel;
 mod fast;
+pub mod mock;
 mod modes;
 mod order;
 mod probe;
-mod random;
 mod strided;
 mod traffic;
 mod world;

@@ -3,9 +3,9 @@
 use btl::Btl;
 use pml::{FastMessages, Mode, Pattern};
 
-use crate::random::Random;
 use crate::world::{Message, World, from};
 use crate::{LENGTHS, SEEDS};
+use chance::Rng;
 
 const MODES: [Mode; 3] = [Mode::Standard, Mode::Synchronous, Mode::Blocking];
 
@@ -13,13 +13,16 @@ const MODES: [Mode; 3] = [Mode::Standard, Mode::Synchronous, Mode::Blocking];
 /// have arrived: the order of the sends is that of the receives.
 pub fn messages_of_a_pair_match_in_order<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> World<L, B>) {
     for seed in 0..SEEDS {
-        let (mut world, mut random) = (make(2, seed), Random::new(seed));
+        let (mut world, mut random) = (make(2, seed), Rng::new(seed));
         let messages: Vec<Message> = (0..60)
-            .map(|number| Message { mode: random.of(&MODES), ..Message::new(number, 3, random.of(&LENGTHS)) })
+            .map(|number| Message {
+                mode: random.pick(&MODES),
+                ..Message::new(number, 3, random.pick(&LENGTHS))
+            })
             .collect();
         let (mut sends, mut receives) = (Vec::new(), Vec::new());
         while sends.len() < messages.len() || receives.len() < messages.len() {
-            match random.below(3) {
+            match random.index(3) {
                 0 if sends.len() < messages.len() => sends.push(world.start(&messages[sends.len()])),
                 1 if receives.len() < messages.len() => receives.push(world.post(1, &from(0, 3), 100_002)),
                 _ => {
@@ -145,14 +148,15 @@ pub fn any_source_takes_the_messages_of_a_pair_in_order<L: FastMessages<B>, B: B
 ) {
     const EACH: usize = 20;
     for seed in 0..SEEDS {
-        let (mut world, mut random) = (make(4, seed), Random::new(seed));
+        let (mut world, mut random) = (make(4, seed), Rng::new(seed));
         let (mut sends, mut receives) = (Vec::new(), Vec::new());
         let mut sent = [0; 3];
         while sends.len() < 3 * EACH {
-            let sender = random.below(3);
+            let sender = random.index(3);
             if sent[sender] < EACH {
                 let number = sender * EACH + sent[sender];
-                let to_last = Message { from: sender, to: 3, ..Message::new(number, 9, random.of(&LENGTHS)) };
+                let to_last =
+                    Message { from: sender, to: 3, ..Message::new(number, 9, random.pick(&LENGTHS)) };
                 sends.push((to_last, world.start(&to_last)));
                 sent[sender] += 1;
             }
@@ -186,10 +190,10 @@ pub fn any_source_takes_the_messages_of_a_pair_in_order<L: FastMessages<B>, B: B
 /// Receives of any tag get the tags in the order of the sends.
 pub fn any_tag_takes_tags_in_order<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> World<L, B>) {
     for seed in 0..SEEDS {
-        let (mut world, mut random) = (make(2, seed), Random::new(seed));
+        let (mut world, mut random) = (make(2, seed), Rng::new(seed));
         let tags = [0, 1, 7, i32::MAX];
         let messages: Vec<Message> =
-            (0..40).map(|number| Message::new(number, random.of(&tags), random.of(&LENGTHS))).collect();
+            (0..40).map(|number| Message::new(number, random.pick(&tags), random.pick(&LENGTHS))).collect();
         let early: Vec<_> = (0..20).map(|_| world.post(1, &from(0, abi::ANY_TAG), 100_002)).collect();
         let sends: Vec<_> = messages.iter().map(|message| world.start(message)).collect();
         if random.coin() {
@@ -212,21 +216,21 @@ pub fn receives_match_in_the_order_of_posting<L: FastMessages<B>, B: Btl>(make: 
     const ANY_TAG: i32 = abi::ANY_TAG;
     let shapes = [(0, 5), (ANY, 5), (0, ANY_TAG), (ANY, ANY_TAG)];
     for seed in 0..SEEDS * 3 {
-        let (mut world, mut random) = (make(2, seed), Random::new(seed));
+        let (mut world, mut random) = (make(2, seed), Rng::new(seed));
         // Another tag first: only the wildcard takes it.
         let wild = world.post(1, &from(0, ANY_TAG), 100_002);
         let receives: Vec<_> = (0..12)
             .map(|_| {
-                let (source, tag) = random.of(&shapes);
+                let (source, tag) = random.pick(&shapes);
                 world.post(1, &from(source, tag), 100_002)
             })
             .collect();
-        let first = Message::new(99, 6, random.of(&LENGTHS));
+        let first = Message::new(99, 6, random.pick(&LENGTHS));
         let send = world.start(&first);
         world.got(wild, &first);
         world.sent(&first, send);
         for (number, receive) in receives.into_iter().enumerate() {
-            let message = Message::new(number, 5, random.of(&LENGTHS));
+            let message = Message::new(number, 5, random.pick(&LENGTHS));
             let send = world.start(&message);
             world.got(receive, &message);
             world.sent(&message, send);

@@ -3,23 +3,23 @@
 use btl::Btl;
 use pml::{Data, FastMessages};
 
-use crate::random::Random;
 use crate::world::{Message, OWNER, World, from};
 use crate::{LENGTHS, SEEDS};
+use chance::Rng;
 
 /// A receive with the pattern of a probe gets the message that the probe showed, though others come meanwhile.
 pub fn probe_shows_what_the_receive_gets<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> World<L, B>) {
     let patterns =
         [from(0, 4), from(abi::ANY_SOURCE, 4), from(0, abi::ANY_TAG), from(abi::ANY_SOURCE, abi::ANY_TAG)];
     for seed in 0..SEEDS {
-        let (mut world, mut random) = (make(3, seed), Random::new(seed));
+        let (mut world, mut random) = (make(3, seed), Rng::new(seed));
         for round in 0..20 {
-            let pattern = random.of(&patterns);
+            let pattern = random.pick(&patterns);
             let messages: Vec<Message> = (0..4)
                 .map(|n| Message {
                     from: if n < 2 { 0 } else { 1 },
                     to: 2,
-                    ..Message::new(round * 4 + n, 4, random.of(&LENGTHS))
+                    ..Message::new(round * 4 + n, 4, random.pick(&LENGTHS))
                 })
                 .collect();
             assert_eq!(world.iprobe(2, &pattern), None, "nothing was sent yet");
@@ -74,7 +74,7 @@ pub fn what_is_sought_is_counted<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) 
 /// A claimed message is received by its name only; the next receive of its pattern gets the message behind it.
 pub fn a_matched_probe_takes_the_message_out<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> World<L, B>) {
     for seed in 0..SEEDS {
-        let (mut world, mut random) = (make(2, seed), Random::new(seed));
+        let (mut world, mut random) = (make(2, seed), Rng::new(seed));
         for round in 0..LENGTHS.len() {
             let pattern = if random.coin() { from(0, 4) } else { from(abi::ANY_SOURCE, abi::ANY_TAG) };
             let messages: Vec<Message> = (0..3)

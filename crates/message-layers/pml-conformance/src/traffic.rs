@@ -3,10 +3,10 @@
 use btl::Btl;
 use pml::{Data, FastMessages, Mode, Pattern};
 
-use crate::random::Random;
 use crate::strided::Strided;
 use crate::world::{Message, OWNER, World, content, from};
 use crate::{LENGTHS, SEEDS};
+use chance::Rng;
 
 const RANKS: usize = 3;
 
@@ -14,23 +14,23 @@ const RANKS: usize = 3;
 /// receives of one shape, and each receive gets the next message that its shape allows.
 pub fn many_messages_are_outstanding<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> World<L, B>) {
     for seed in 0..SEEDS {
-        let (mut world, mut random) = (make(RANKS as u32, seed), Random::new(seed));
+        let (mut world, mut random) = (make(RANKS as u32, seed), Rng::new(seed));
         let messages: Vec<Message> = (0..400)
             .map(|number| Message {
-                from: random.below(RANKS),
-                to: random.below(RANKS),
-                context: random.below(4) as u32,
-                mode: random.of(&[Mode::Standard, Mode::Standard, Mode::Synchronous]),
-                ..Message::new(number, random.below(3) as i32, random.of(&LENGTHS))
+                from: random.index(RANKS),
+                to: random.index(RANKS),
+                context: random.index(4) as u32,
+                mode: random.pick(&[Mode::Standard, Mode::Standard, Mode::Synchronous]),
+                ..Message::new(number, random.index(3) as i32, random.pick(&LENGTHS))
             })
             .collect();
         let mut to_post: Vec<usize> = (0..messages.len()).collect();
         let (mut sends, mut receives) = (Vec::new(), Vec::new());
         while sends.len() < messages.len() || !to_post.is_empty() {
-            match random.below(4) {
+            match random.index(4) {
                 0 | 1 if sends.len() < messages.len() => sends.push(world.start(&messages[sends.len()])),
                 2 if !to_post.is_empty() => {
-                    let message = &messages[to_post.swap_remove(random.below(to_post.len()))];
+                    let message = &messages[to_post.swap_remove(random.index(to_post.len()))];
                     let pattern = shaped(message);
                     receives.push((pattern, world.post(message.to, &pattern, 100_002)));
                 }
@@ -70,12 +70,12 @@ fn shaped(message: &Message) -> Pattern {
 /// Sender and receiver lay the same bytes out differently; what lies between the receiver's blocks stays as it is.
 pub fn layouts_may_differ<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> World<L, B>) {
     for seed in 0..SEEDS {
-        let (mut world, mut random) = (make(2, seed), Random::new(seed));
+        let (mut world, mut random) = (make(2, seed), Rng::new(seed));
         for (number, len) in LENGTHS.into_iter().enumerate() {
             for (ours, theirs) in [(0, 0), (24, 0), (0, 24), (24, 1000)] {
                 let bytes = content(number, len);
                 let message = Message {
-                    mode: random.of(&[Mode::Standard, Mode::Synchronous]),
+                    mode: random.pick(&[Mode::Standard, Mode::Synchronous]),
                     ..Message::new(number, 2, len)
                 };
                 let data = |world: &mut World<L, B>, bytes: Vec<u8>, block: usize| {
@@ -107,7 +107,7 @@ pub fn layouts_may_differ<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> Worl
 /// An operation that its owner gave up takes place all the same, and leaves nothing behind.
 pub fn detached_operations_take_place<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> World<L, B>) {
     for seed in 0..SEEDS {
-        let (mut world, mut random) = (make(2, seed), Random::new(seed));
+        let (mut world, mut random) = (make(2, seed), Rng::new(seed));
         for (number, len) in LENGTHS.into_iter().enumerate() {
             let message = Message { mode: Mode::Synchronous, ..Message::new(number, 2, len) };
             let id = world.start(&message).expect("a synchronous send waits for its receive");

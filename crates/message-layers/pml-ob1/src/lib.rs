@@ -64,8 +64,8 @@ use std::collections::VecDeque;
 
 use abi::{Error, Status};
 use btl::{FastPath, Peer};
+use mem::Slab;
 use pml::{Counters, Data, Done, GENERATION_BITS, INDEX_BITS, LayerState, Notice, Notices, ReqId, Requests};
-use slab::Slab;
 
 use crate::peers::Peers;
 use crate::posted::Posted;

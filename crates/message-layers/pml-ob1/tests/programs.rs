@@ -1,9 +1,10 @@
-//! Random programs on a few ranks over a hostile network: every message arrives once, whole and in order.
+//! Rng programs on a few ranks over a hostile network: every message arrives once, whole and in order.
 
 mod support;
 
 use btl::{Limits, Peer};
-use btl_mock::{Options, Random};
+use btl_mock::Options;
+use chance::Rng;
 use pml::{Data, Done, Mode, Pattern, ReqId, SendTo};
 use pml_ob1::Config;
 use proptest::prelude::*;
@@ -42,7 +43,7 @@ struct Receive {
 /// One run: the world, the program and how far it got.
 struct Run {
     world: World,
-    random: Random,
+    random: Rng,
     messages: Vec<Message>,
     receives: Vec<Receive>,
     /// Per rank: what it still starts, last first.
@@ -58,7 +59,7 @@ enum Action {
     Receive(usize),
 }
 
-fn options(random: &mut Random) -> (Options, Config) {
+fn options(random: &mut Rng) -> (Options, Config) {
     let ranks = 2 + random.below(4) as u32;
     let eager = [0, 8, 64, 500][random.below(4) as usize];
     let min_rdma = [0, 100, 1000][random.below(3) as usize];
@@ -94,14 +95,14 @@ fn options(random: &mut Random) -> (Options, Config) {
     (options, config)
 }
 
-fn length(random: &mut Random) -> usize {
+fn length(random: &mut Rng) -> usize {
     let bound = [1, 20, 200, 3000][random.below(4) as usize];
     random.below(bound) as usize
 }
 
 impl Run {
     fn new(seed: u64) -> Run {
-        let mut random = Random::new(seed);
+        let mut random = Rng::new(seed);
         let (options, config) = options(&mut random);
         let ranks = options.ranks as usize;
         let mut world = World::new(options, config);

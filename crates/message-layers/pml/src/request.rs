@@ -1,7 +1,7 @@
 //! Names and results of operations.
 
 use abi::Status;
-use slab::Slab;
+use mem::Slab;
 
 use crate::Envelope;
 

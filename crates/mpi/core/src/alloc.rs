@@ -6,8 +6,15 @@
 //!   none, or no descriptors left      memory of this process alone, on huge pages
 //!   a transport registers memory      each block is registered, as long as there is room
 //! ```
+//! A registration of a whole block costs one memory descriptor and, of a NIC's relocation table with pages of 2 MiB,
+//! one entry per huge page, however many parts there are; a block that processes share costs one descriptor of a file.
+//! The pool gives a block back to its source before the memory goes.
+//!
 //! A block is at least a quarter as long as all before it, up to [`LONGEST`], so small parts take few descriptors; and
 //! the first ones are short, so that a program that asks for little takes little.
+
+mod free_list;
+mod pool;
 
 use std::io::ErrorKind;
 
@@ -16,10 +23,11 @@ use bml::Gemini;
 use engine::Guarded;
 use gni::MemHandle;
 use mem::UserMem;
-use mpool::{HUGE_PAGE, HugePages, Pool, PrivateBlock, Source};
 use node::{SegmentTicket, SharedSegment};
+use platform::private_block::{HUGE_PAGE, HugePages, PrivateBlock};
 use rcache::Pages;
 
+use self::pool::{Pool, Source};
 use crate::domain::Token;
 use crate::memory::of_user;
 use crate::state::State;

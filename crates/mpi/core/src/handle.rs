@@ -34,7 +34,7 @@ const KEY_BITS: u32 = INDEX_BITS + GENERATION_BITS;
 const KEY_MASK: usize = (1 << KEY_BITS) - 1;
 
 /// A slab of objects that have handles.
-pub(crate) type Objects<T> = slab::Slab<T, INDEX_BITS, GENERATION_BITS>;
+pub(crate) type Objects<T> = mem::Slab<T, INDEX_BITS, GENERATION_BITS>;
 
 /// The handle value of an object.
 pub(crate) const fn make(kind: Kind, key: u32) -> usize {

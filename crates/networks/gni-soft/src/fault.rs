@@ -1,8 +1,8 @@
 //! Faults on demand: what the NIC is to do wrong, and how often.
 
-use faults::Rng;
+use chance::Rng;
 
-faults::plan! {
+chance::plan! {
     /// Faults that a NIC injects into what it initiates. All probabilities are per transaction, 0 to 1.
     pub struct FaultPlan {
         /// The request is lost: nothing happens at the target, the initiator times out (recoverable).

@@ -45,6 +45,7 @@ mod pinned;
 #[cfg_attr(loom, allow(dead_code, reason = "its user, the host fabric, is not part of the model"))]
 mod ring;
 
+pub use chance::BadFault;
 pub use config::{NicConfig, NodeLimits, Stats};
 pub use engine::SoftNic;
 pub use fabric::{
@@ -52,5 +53,4 @@ pub use fabric::{
     Ticket, Tx, Undeliverable, Window,
 };
 pub use fault::FaultPlan;
-pub use faults::BadFault;
 pub use params::{GniParams, Reach};

@@ -17,7 +17,7 @@ const LEN: usize = 64 << 10;
 const TOLD: &str = "ALHENA_TEST_PINNED";
 
 fn attach(job: u32, inst: InstId, pinned: bool) -> SoftNic<HostNic> {
-    let config = HostConfig { job, pinned, guard_pid: Some(-1), ..HostConfig::default() };
+    let config = HostConfig { job, pinned, proxy_pid: Some(-1), ..HostConfig::default() };
     let nic = host::attach(PE, inst, JobKey::for_job(job), Modes::default(), NicConfig::default(), config);
     nic.expect("attaching")
 }

@@ -3,7 +3,7 @@
 use crate::oracle::{Oracle, OracleEntry, OracleMd, Outcome};
 use crate::pair::{INDEX, Pair, buffer, bytes_of, pattern};
 use crate::{Rig, Wanted};
-use faults::Rng;
+use chance::Rng;
 use mem::UserMem;
 use portals::{
     Ack, Descriptor, EventKind, Md, Me, NewEntry, Options, Portals, Position, ProcessMatch, Status, Target,

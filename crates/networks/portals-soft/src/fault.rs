@@ -1,8 +1,8 @@
 //! Faults on demand: what the NIC is to do wrong, and how often.
 
-use faults::Rng;
+use chance::Rng;
 
-faults::plan! {
+chance::plan! {
     /// Faults that a NIC injects. All are probabilities, 0 to 1.
     pub struct FaultPlan {
         /// A put or get that arrives is dropped and counted, as if nothing had accepted it.

@@ -32,9 +32,9 @@ mod fault;
 pub mod inproc;
 mod params;
 
+pub use chance::BadFault;
 pub use config::{Mode, NicConfig, XT_LIMITS};
 pub use engine::SoftNic;
 pub use fabric::{Arrival, Data, End, Fabric, Header, Identity, Sent, Spot};
 pub use fault::FaultPlan;
-pub use faults::BadFault;
 pub use params::PortalsParams;

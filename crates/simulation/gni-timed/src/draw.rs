@@ -1,16 +1,8 @@
 //! Random draws that depend on nothing but their key, so that equal runs draw equally in whatever order they ask.
 
-/// The bits of `key`, mixed: keys that differ a little give numbers that have nothing in common (SplitMix64).
-pub fn mixed(key: u64) -> u64 {
-    let mut mixed = key.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ mixed >> 31
-}
-
 /// A draw from the exponential distribution with mean 1.
 pub fn exponential(key: u64) -> f64 {
-    let share = (mixed(key) >> 11) as f64 / (1u64 << 53) as f64;
+    let share = (chance::drawn(key) >> 11) as f64 / (1u64 << 53) as f64;
     -(1.0 - share).ln()
 }
 

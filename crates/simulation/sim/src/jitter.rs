@@ -11,8 +11,9 @@
 //! meets its ranks together, and a slow node stays slow.
 
 use crate::setup::Setup;
+use chance::drawn;
 use gni::Time;
-use gni_timed::draw::{exponential, mixed};
+use gni_timed::draw::exponential;
 
 /// The jitter of a run.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -40,7 +41,7 @@ impl Jitter {
         if self.deviation == 0.0 {
             return Time(mean as u64);
         }
-        let key = mixed(self.seed) ^ mixed(u64::from(rank) << 32 | u64::from(phase));
+        let key = drawn(self.seed) ^ drawn(u64::from(rank) << 32 | u64::from(phase));
         let sum: f64 = (0..self.parts).map(|part| exponential(key.wrapping_add(u64::from(part)))).sum();
         let parts = f64::from(self.parts);
         Time((mean * (1.0 + self.deviation * (sum - parts) / parts.sqrt())).max(0.0) as u64)

@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::software::SoftwareCosts;
 use btl::{Arrival, Btl, Busy, Peer};
 use btl_vader::{Vader, VaderParams};
-use coll::Seat;
+use coll::Locality;
 use gni::Time;
 use gni_timed::RankClock;
 use node::{AreaName, Node, NodeArea};
@@ -267,7 +267,7 @@ impl OnNode {
     pub(crate) fn line_from(&self, owner: Owner, costs: &SoftwareCosts) -> f64 {
         let Some((ranks, caches)) = self.times.borrow().caches else { return costs.line };
         let Owner::Member(member) = owner else { return costs.far_line };
-        let [here, there] = [self.place, member as u32].map(|place| Seat::at(place, ranks, caches));
+        let [here, there] = [self.place, member as u32].map(|place| Locality::at(place, ranks, caches));
         match () {
             () if here == there => costs.line,
             () if here.memory == there.memory => costs.far_line,

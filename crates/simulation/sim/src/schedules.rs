@@ -3,7 +3,7 @@
 use coll::algorithms::registry::Algorithm;
 use coll::schedule::Step;
 use coll::tuned::Choice;
-use coll::{ByNode, Params, Peer, Schedule, Seat, Topology};
+use coll::{ByNode, Locality, Params, Peer, Schedule, Topology};
 use std::sync::Arc;
 
 /// The schedules of an algorithm for a job with equal nodes.
@@ -18,7 +18,7 @@ pub(crate) struct Schedules<'a> {
     by_node: ByNode,
     per_node: u32,
     /// What the ranks of the only node are bound to, if that matters.
-    seats: Vec<Seat>,
+    localities: Vec<Locality>,
     segments: u32,
     blocks: u32,
     fanout: u32,
@@ -39,7 +39,7 @@ impl<'a> Schedules<'a> {
             nodes: (0..ranks).map(|rank| rank / per_node).collect(),
             by_node: ByNode::new(ranks, |rank| rank / per_node),
             per_node,
-            seats: vec![],
+            localities: vec![],
             segments: 1,
             fanout: 0,
             blocks: coll::tuned::block_class(words),
@@ -48,8 +48,8 @@ impl<'a> Schedules<'a> {
     }
 
     /// The same for ranks of one node that are bound to these.
-    pub(crate) fn seated(self, seats: Vec<Seat>) -> Schedules<'a> {
-        Schedules { seats, ..self }
+    pub(crate) fn with_localities(self, localities: Vec<Locality>) -> Schedules<'a> {
+        Schedules { localities, ..self }
     }
 
     /// The same with trees of another radix; 0: each algorithm's own.
@@ -67,8 +67,8 @@ impl<'a> Schedules<'a> {
     pub(crate) fn build(&self, rank: u32) -> Schedule {
         let topology = Some(Topology { node_of: &self.nodes, by_node: Some(&self.by_node) });
         let params = Params::new(rank, self.nodes.len() as u32);
-        let Schedules { segments, blocks, fanout, ref seats, .. } = *self;
-        (self.algorithm.build)(&Params { topology, segments, blocks, fanout, seats, ..params })
+        let Schedules { segments, blocks, fanout, ref localities, .. } = *self;
+        (self.algorithm.build)(&Params { topology, segments, blocks, fanout, localities, ..params })
     }
 
     /// The schedule of a rank, and what is to be added to the ranks it names.

@@ -6,7 +6,7 @@ use crate::software::SoftwareCosts;
 use crate::watch::Watch;
 use btl_ugni::{PeerAddress, UgniParams};
 use btl_vader::VaderParams;
-use coll::Seat;
+use coll::Locality;
 use gni::{InstId, PeAddr};
 use gni_soft::NodeLimits;
 use gni_timed::{Background, Costs, Torus, WorldConfig};
@@ -72,11 +72,11 @@ impl Setup {
     }
 
     /// What the ranks of a job on one node are bound to, if there are several caches.
-    pub(crate) fn seats(&self, ranks: u32) -> Vec<Seat> {
+    pub(crate) fn localities(&self, ranks: u32) -> Vec<Locality> {
         let (Some((of_cache, of_node)), true) = (self.caches, ranks <= self.ranks_per_node) else {
             return vec![];
         };
-        Seat::if_several((0..ranks).map(|rank| Seat::at(rank, of_cache, of_node)).collect())
+        Locality::if_several((0..ranks).map(|rank| Locality::at(rank, of_cache, of_node)).collect())
     }
 
     /// The ranks of a rank's node, if the last node is full.

@@ -3,7 +3,8 @@
 use active::{Active, Brought, Head, Refused, WINDOW};
 use btl::{Btl, Class, Peer};
 use btl_conformance::{World, active_messages_are_bounded, active_messages_are_ordered_and_answered};
-use btl_mock::{Net, Options, Port, Random};
+use btl_mock::{Net, Options, Port};
+use chance::Rng;
 use mem::PeerBytes;
 
 fn network(seed: u64) -> Options {
@@ -77,7 +78,7 @@ fn a_rogue_is_not_believed() {
         let net = Net::new(Options { seed, slots: 64, ..Options::new(3) });
         let (mut victim, mut rogue, mut honest) = (net.port(0), net.port(1), net.port(2));
         let (mut active, mut other) = (Active::new(), Active::new());
-        let mut random = Random::new(seed);
+        let mut random = Rng::new(seed);
         let (mut sent, mut handled, mut written) = (0u64, 0u64, 0u64);
         for _ in 0..400 {
             let word = match random.below(3) {

@@ -170,7 +170,7 @@ impl Btl for Bml {
     }
 
     /// All doorbells are one word, which has the value of the transport that armed last. The loopback rings it, too, and
-    /// arms only where no other transport does. Descriptors are slept on as [`bell`] says.
+    /// arms only where no other transport does. Descriptors are slept on as [`node::wakeup`] says.
     fn arm(&mut self) -> Option<Sleep> {
         if self.loopback.has_work() {
             return None;

@@ -24,7 +24,6 @@ pub use sleep::AtNode;
 pub use traffic::Traffic;
 pub use variables::VARIABLES;
 
-use bell::Bell;
 use btl::{Btl, Peer, Route};
 use btl_ofi::Ofi;
 use btl_portals::Portals;
@@ -36,6 +35,7 @@ use btl_vader::Vader;
 use gni::Time;
 use gni_soft::SoftNic;
 use gni_soft::host::HostNic;
+use node::wakeup::Bell;
 use portals_wire::Wire;
 use slot::Slot;
 

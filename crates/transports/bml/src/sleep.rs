@@ -3,11 +3,11 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use bell::Bell;
 use btl::Btl;
 use btl_ofi::Ofi;
 use btl_tcp::Tcp;
 use btl_vader::Vader;
+use node::wakeup::Bell;
 use shm::doorbell::Doorbell;
 
 use crate::Gemini;

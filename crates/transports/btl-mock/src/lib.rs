@@ -13,8 +13,8 @@
 //! For tests only: ranks run by turns in one thread and share one `RefCell`.
 
 mod port;
-mod random;
 
+use chance::Rng;
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
@@ -23,7 +23,6 @@ use btl::{Access, Event, Limits, Peer};
 use mem::UserMem;
 
 pub use port::Port;
-pub use random::Random;
 
 /// How the network behaves. Chances are in percent.
 #[derive(Clone, Copy, Debug)]
@@ -89,7 +88,7 @@ impl Net {
     pub fn new(options: Options) -> Net {
         let pairs = (options.ranks * options.ranks) as usize;
         let state = State {
-            random: Random::new(options.seed),
+            random: Rng::new(options.seed),
             paths: (0..pairs * options.paths).map(|_| VecDeque::new()).collect(),
             exposed: HashMap::new(),
             transfers: Vec::new(),
@@ -133,7 +132,7 @@ impl Net {
 
 struct State {
     options: Options,
-    random: Random,
+    random: Rng,
     /// By sender, receiver and path.
     paths: Vec<VecDeque<Packet>>,
     exposed: HashMap<u64, Exposure>,

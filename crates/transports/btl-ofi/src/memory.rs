@@ -10,12 +10,11 @@
 #![allow(unsafe_code, reason = "blocks of memory are given out")]
 
 use btl::{Access, Refusal, RemoteKey};
-use mem::UserMem;
+use mem::{Slab, UserMem};
 use ofi::abi::flag;
 use ofi::{Endpoint, Local, Refused, Region, Remote};
 use rcache::{Rcache, Register};
 use rdma::{Blocks, Quota, Use};
-use slab::Slab;
 
 use crate::transport::Ofi;
 

@@ -8,11 +8,10 @@ use std::sync::Arc;
 use btl::{
     Access, Arrival, Btl, Busy, Event, FastPath, Full, Limits, Loss, Pace, Peer, Refusal, RemoteKey, Sleep,
 };
-use mem::{Source, UserMem};
+use mem::{Slab, Source, UserMem};
 use ofi::{Card, Endpoint, Facts};
 use rcache::{Rcache, Unwatched, Watch};
 use rdma::{BufferPool, EagerGets, Keys, Quota, Windows};
-use slab::Slab;
 
 use crate::arrivals::Arrived;
 use crate::memory::{Block, Interface, Regions};

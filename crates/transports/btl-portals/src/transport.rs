@@ -10,10 +10,9 @@ use btl::{
     RemoteKey, Sleep,
 };
 use core::fmt;
-use mem::{PeerBytes, Source, UserMem};
+use mem::{PeerBytes, Slab, Source, UserMem};
 use portals::{Ack, Armed, Eq, EventKind, Me, Options, Portals as Nic, ProcessId, SetupError, Target};
 use rdma::Silent;
-use slab::Slab;
 use std::collections::{HashMap, VecDeque};
 
 /// The transport over a NIC. See the crate's documentation.

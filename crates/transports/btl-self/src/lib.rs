@@ -8,15 +8,14 @@ mod runs;
 
 use std::collections::VecDeque;
 
-use bell::Bell;
 use btl::{
     Access, Arrival, Btl, Busy, Event, FastPath, Limits, Loss, Pace, Peer, Refusal, RemoteKey, RemoteMemory,
     Route, Sleep, Take,
 };
-use mem::{Source, UserMem};
+use mem::{Slab, Source, UserMem};
+use node::wakeup::Bell;
 use parcel::Parcel;
 use runs::Exposed;
-use slab::Slab;
 
 /// One process's loopback.
 #[derive(Debug)]

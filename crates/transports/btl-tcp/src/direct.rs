@@ -1,8 +1,7 @@
 //! Users' memory that peers read and write without an arrival, and that of this process's own gets and puts.
 
 use btl::{Access, Event, RemoteKey};
-use mem::{PeerBytes, UserMem};
-use slab::Slab;
+use mem::{PeerBytes, Slab, UserMem};
 use std::time::Instant;
 
 /// Memory that a peer may use, until it is concealed.

@@ -16,10 +16,9 @@ use core::fmt;
 use gni::{
     Clock, Cq, Gni, JobResource, MemFlags, MemHandle, MsgqMessage, ResourceUse, SmsgAttr, SmsgType, Time,
 };
-use mem::{Source, UserMem};
+use mem::{Slab, Source, UserMem};
 use rcache::{Rcache, Unwatched};
 use rdma::{BufferPool, EagerGets, Keys, Quota, Windows};
-use slab::Slab;
 use std::collections::VecDeque;
 use std::sync::Arc;
 

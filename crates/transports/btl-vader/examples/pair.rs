@@ -287,7 +287,7 @@ fn start() -> Pair {
         local_peers: vec![Peer(0), Peer(1)],
         pids,
         oversubscribed: false,
-        guard_pid: None,
+        proxy_pid: None,
     };
     let node = Node::attach(place, &NodeParams::read(&values).expect("parameters")).expect("attached");
     let vader = Vader::new(node, &params);

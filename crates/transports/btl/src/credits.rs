@@ -119,6 +119,7 @@ impl Credits {
 #[cfg(test)]
 mod tests {
     use super::{BadFrame, Credits};
+    use chance::Rng;
     use std::collections::VecDeque;
 
     /// What travels from one side to the other.
@@ -137,22 +138,11 @@ mod tests {
         answers: u32,
     }
 
-    struct Random(u64);
-
-    impl Random {
-        fn below(&mut self, bound: u64) -> u64 {
-            self.0 ^= self.0 << 13;
-            self.0 ^= self.0 >> 7;
-            self.0 ^= self.0 << 17;
-            self.0 % bound
-        }
-    }
-
     /// Two sides that flood each other over paths of few slots which overtake each other: the window holds, every request
     /// is answered, and nobody waits for ever. Counters start just below where they wrap.
     fn flood(seed: u64) {
         const REQUESTS: u32 = 300;
-        let mut random = Random(seed);
+        let mut random = Rng::new(seed);
         let window = 1 + random.below(9) as u32;
         let slots = 1 + random.below(6) as usize;
         let start = 0u32.wrapping_sub(random.below(400) as u32);

@@ -4,7 +4,7 @@
 //! [`Btl::send`] and [`Btl::next_arrival`]. A transport that has nothing faster writes `impl FastPath for X {}`.
 //!
 //! These methods see frames of every [`Class`](crate::Class). A [`Take`] leaves frames that are not its own where they
-//! are; the next [`poll`](crate::poll) hands them to their takers.
+//! are; the next [`poll`](crate::poll) hands them to their handlers.
 
 use crate::{Btl, Busy, Peer};
 use mem::{PeerBytes, Source};

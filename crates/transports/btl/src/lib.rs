@@ -10,7 +10,7 @@
 //!
 //! Message layers, windows, files and connections share the transports of a process. The first byte of a frame's header
 //! and the highest byte of a cookie name a [`Class`]. Transports carry both and read neither. One owner calls [`poll`]
-//! as a [`Hub`], which hands each arrival and each end of a get or put to the taker of its class and counts what
+//! as a [`Hub`], which hands each arrival and each end of a get or put to the handler of its class and counts what
 //! nobody takes ([`Strays`]). A lost peer concerns all classes. The frames of all classes but the message layer's, which
 //! has flow control of its own, are bounded by [`Credits`].
 //!

@@ -83,7 +83,7 @@ impl Bounds {
     pub const USUAL: Bounds = Bounds { arrivals: 32, events: 32 };
 }
 
-/// Hands arrivals and events to their takers and lets those go on: a bounded amount of each. Returns how many things
+/// Hands arrivals and events to their handlers and lets those go on: a bounded amount of each. Returns how many things
 /// happened; 0 means that calling again at once is of no use.
 #[inline]
 pub fn poll<H: Hub>(hub: &mut H, bounds: Bounds) -> usize {

@@ -27,7 +27,7 @@ pub struct Attach {
     /// Whether the node has more ranks than cores.
     pub oversubscribed: bool,
     /// Ancestor of all processes of the job, which are to reach each other's memory.
-    pub guard_pid: Option<i32>,
+    pub proxy_pid: Option<i32>,
 }
 
 /// Why a process cannot attach.
@@ -88,8 +88,8 @@ impl Node {
     ) -> Result<Arc<Node>, Error> {
         check(&node)?;
         let segment = Segment::map(node.fd.as_fd(), node.layout).map_err(Error::Segment)?;
-        if let Some(guard) = node.guard_pid {
-            platform::ptracer::allow(guard);
+        if let Some(proxy) = node.proxy_pid {
+            platform::ptracer::allow(proxy);
         }
         prepare_doorbells(&segment, &node);
         let file = own_file(node.fd, &node.layout);

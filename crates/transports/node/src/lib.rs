@@ -7,6 +7,7 @@
 //! |--------------|---------------------------------------------------------------------------|
 //! | `attach`     | the segment, mapped once; whose place is where                            |
 //! | `doorbells`  | what each process sleeps on, and how the others wake it                    |
+//! | [`wakeup`]   | nothing: a thread's sleep on its doorbell and on descriptors               |
 //! | `area`       | areas for collectives ([`NodeArea`])                                      |
 //! | `call_log`   | the last collective calls of each process, for those that wait too long   |
 //! | `hint`       | scheduling hints: whose turn comes next on a shared processor             |
@@ -40,6 +41,7 @@ mod presence;
 mod reach;
 mod runs;
 mod segments;
+pub mod wakeup;
 
 use std::sync::Arc;
 

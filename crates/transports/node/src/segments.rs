@@ -13,7 +13,7 @@
 //! The first serves all processes of the node. The second stays as long as a process has it mapped, forked children
 //! included, and its makers do not wait for each other in the kernel; whether others can map it is found out by trying:
 //! by `pidfd_getfd`, or else through `/proc`, which is allowed where Yama forbids
-//! processes that do not descend from each other to read each other's memory, as without a guard. The system refuses both
+//! processes that do not descend from each other to read each other's memory, as without a proxy. The system refuses both
 //! between users, between user namespaces, and for programs that their user may not read.
 //!
 //! Which way it came and what a number or place means by now matters not: memory is the right one if it has the length and

@@ -380,8 +380,8 @@ fn attach(file: &MemoryFile, rank: usize, pids: Vec<i32>, apart: bool) -> Arc<No
         local_peers: (0..count as u32).map(Peer).collect(),
         pids,
         oversubscribed: false,
-        // As a guard would be, the ancestor of all; elsewhere than under Yama it does not matter.
-        guard_pid: Some(std::os::unix::process::parent_id() as i32),
+        // As a proxy would be, the ancestor of all; elsewhere than under Yama it does not matter.
+        proxy_pid: Some(std::os::unix::process::parent_id() as i32),
     };
     Node::attach(place, &NodeParams::default()).expect("attached")
 }

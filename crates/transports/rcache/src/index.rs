@@ -24,7 +24,7 @@
 
 use crate::extent::Extent;
 use crate::watch::WatchId;
-use slab::Slab;
+use mem::Slab;
 use std::collections::BTreeMap;
 
 /// Names an entry as long as it exists.

@@ -12,8 +12,7 @@
 use crate::buffers::{Blocks, Buffer, BufferPool};
 use crate::wire::{self, GetInit, Head};
 use btl::{Busy, MAX_HEADER_WORDS, Peer};
-use mem::{PeerBytes, Source};
-use slab::Slab;
+use mem::{PeerBytes, Slab, Source};
 use std::collections::VecDeque;
 
 /// A control message.

@@ -277,7 +277,7 @@ impl Head {
         }
     }
 
-    /// Everything is written: daemons that still look for programs, and guards that have finished, see the end of their
+    /// Everything is written: daemons that still look for programs, and proxies that have finished, see the end of their
     /// connections, and launchers have some time to end by themselves.
     pub(super) fn close(&mut self) {
         self.stage = Stage::Closing(Instant::now() + GRACE);

@@ -1,15 +1,15 @@
 //! mpiexec of a job on several hosts: starts a daemon on each, joins what they report to one job.
 //!
 //! ```text
-//!   mpiexec ─┬─ launcher ─ … ─ daemon of host 0 ─ guard ─ ranks
-//!            ├─ launcher ─ … ─ daemon of host 1 ─ guard ─ ranks         launchers: head/launch.rs
+//!   mpiexec ─┬─ launcher ─ … ─ daemon of host 0 ─ proxy ─ ranks
+//!            ├─ launcher ─ … ─ daemon of host 1 ─ proxy ─ ranks         launchers: head/launch.rs
 //!            │    connections, made by the daemons ───────┘             head/hosts.rs
 //!            ├─ the key space and the name service of the job           head/space.rs
 //!            ├─ the first failure of all hosts, the job's end           head/verdict.rs
 //!            └─ standard input and output, signals                      head/console.rs
 //! ```
 //!
-//! One thread, one event loop, as in a guard. A daemon on mpiexec's own host is started without launcher; all else is the
+//! One thread, one event loop, as in a proxy. A daemon on mpiexec's own host is started without launcher; all else is the
 //! same for it.
 
 mod console;
@@ -154,7 +154,7 @@ impl Head {
         poller.watch(&listener, Token::Listener).map_err(watched)?;
         let signals = Events::new(wanted).map_err(Error::system("reading signals"))?;
         poller.watch(&signals, Token::Signal).map_err(Error::system("watching a descriptor"))?;
-        let writers = crate::guard::writers().map_err(Error::system("opening standard output"))?;
+        let writers = crate::proxy::writers().map_err(Error::system("opening standard output"))?;
         let input = Input::new(spec.stdin, &poller).map_err(Error::system("opening standard input"))?;
         let order = order(&spec, job, &writers)?;
         let hosts = spec.hosts.iter().enumerate().map(|(index, host)| HostState {
@@ -219,7 +219,7 @@ impl Head {
             Token::Launcher(host) => self.write_order(host),
             Token::LauncherSays(host) => self.hear_launcher(host),
             Token::LauncherEnd(host) => self.launcher_ended(host),
-            // Written after every round of the loop. What else there is belongs to guards.
+            // Written after every round of the loop. What else there is belongs to proxies.
             _ => {}
         }
     }

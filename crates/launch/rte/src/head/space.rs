@@ -4,7 +4,7 @@
 //! here once for each host, and to all hosts in one message.
 
 use pmi::wire::Line;
-use wireup::Gather;
+use pmi::wireup::{self, Gather};
 
 use crate::messages::Pairs;
 use crate::status::Status;

@@ -19,6 +19,7 @@ use crate::port::{Base, Port, Region, Side, Ty};
 use crate::schedule::{Peer, Schedule, Slot, Wake};
 use crate::shared::part_limit;
 use abi::Result;
+use chance::Rng;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -54,7 +55,7 @@ pub struct World<'a> {
     first_group: usize,
     op: &'a OpFn,
     user_op: bool,
-    random: Random,
+    random: Rng,
 }
 
 impl<'a> World<'a> {
@@ -85,7 +86,7 @@ impl<'a> World<'a> {
             first_group,
             op,
             user_op,
-            random: Random(seed | 1),
+            random: Rng::new(seed),
         };
         for rank in 0..n {
             world.start_next(rank)?;
@@ -204,7 +205,7 @@ struct RankPort<'w> {
     call: usize,
     first_group: usize,
     op: &'w OpFn,
-    random: &'w mut Random,
+    random: &'w mut Rng,
 }
 
 impl RankPort<'_> {
@@ -259,7 +260,7 @@ impl Port for RankPort<'_> {
 
     fn isend(&mut self, peer: Peer, from: &Region) -> Result<Option<u64>> {
         let to = self.world_index(peer);
-        let eager = self.random.below(2) == 0;
+        let eager = self.random.coin();
         Ok(self.network.send(self.memories, (self.rank, to, self.call), from, eager))
     }
 
@@ -366,28 +367,5 @@ impl Port for RankPort<'_> {
         let data = self.memories[peer].pack(&remote);
         self.write(into, &data);
         Ok(())
-    }
-}
-
-/// xorshift64*: repeatable interleavings.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 16
-    }
-
-    fn below(&mut self, n: u64) -> u64 {
-        self.next() % n
-    }
-
-    fn shuffle(&mut self, list: &mut [usize]) {
-        for i in (1..list.len()).rev() {
-            let j = self.below(i as u64 + 1) as usize;
-            list.swap(i, j);
-        }
     }
 }

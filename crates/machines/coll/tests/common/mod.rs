@@ -2,6 +2,7 @@
 //! operation.
 #![allow(dead_code)] // each test program uses its share
 
+pub use chance::Rng;
 use coll::executor::{Buffer, Call, Memory, OpFn, Type, World};
 use coll::{Layout, Params, Schedule, Shape};
 use std::sync::Arc;
@@ -13,34 +14,9 @@ pub const ELEMENT: usize = 8;
 /// What surrounds the data in every buffer; must survive.
 pub const FILL: u8 = 0x5C;
 
-/// xorshift64*, for repeatable choices.
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 16
-    }
-
-    pub fn below(&mut self, n: u64) -> u64 {
-        self.next() % n
-    }
-
-    pub fn pick<T: Copy>(&mut self, list: &[T]) -> T {
-        list[self.below(list.len() as u64) as usize]
-    }
-
-    pub fn chance(&mut self) -> bool {
-        self.below(2) == 0
-    }
-}
-
 /// Element `i` of rank `r`'s data: `x -> a·x + b` as (a, b), `a` odd so that products never vanish.
 pub fn element(r: usize, i: usize) -> [u8; ELEMENT] {
-    let mut random =
-        Random((((r as u64 + 1) << 32) | (i as u64 + 1)).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+    let mut random = Rng::new(((r as u64 + 1) << 32) | (i as u64 + 1));
     let (a, b) = (random.next() as u32 | 1, random.next() as u32);
     let mut bytes = [0; ELEMENT];
     bytes[..4].copy_from_slice(&a.to_le_bytes());
@@ -55,7 +31,7 @@ pub fn elements(r: usize, first: usize, count: usize) -> Vec<u8> {
 
 /// Any bytes, for data that is only moved.
 pub fn bytes(r: usize, salt: usize, len: usize) -> Vec<u8> {
-    let mut random = Random((((r as u64 + 3) << 20) ^ salt as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+    let mut random = Rng::new(((r as u64 + 3) << 20) ^ salt as u64);
     (0..len).map(|_| random.next() as u8).collect()
 }
 
@@ -119,7 +95,7 @@ pub struct Case {
 }
 
 impl Case {
-    pub fn random(size: usize, random: &mut Random) -> Case {
+    pub fn random(size: usize, random: &mut Rng) -> Case {
         let types = [
             Type::contiguous(ELEMENT),
             Type { size: ELEMENT, lb: 0, extent: 12 },
@@ -131,13 +107,13 @@ impl Case {
             size,
             root: random.below(size as u64) as usize,
             count: random.pick(&[0, 1, 2, 3, 7, 13, 64, 101, 200]),
-            in_place: random.chance(),
-            commutative: random.chance(),
-            user_op: random.chance(),
+            in_place: random.coin(),
+            commutative: random.coin(),
+            user_op: random.coin(),
             segments: random.pick(&[1, 1, 2, 3, 5, 8]),
             blocks: random.pick(&[1, 2, 5, 64, u32::MAX]),
             fanout: random.pick(&[0, 0, 1, 2, 3, 4, 7]),
-            ty: if random.chance() { types[0] } else { random.pick(&types) },
+            ty: if random.coin() { types[0] } else { random.pick(&types) },
             seed: random.next(),
         }
     }
@@ -222,7 +198,7 @@ pub fn all_sizes() -> impl Iterator<Item = usize> {
 pub const NONE: Layout = Layout { count: 0, size: 0, extent: 0, true_lb: 0, true_extent: 0 };
 
 /// The node of each rank: node by node, round-robin, or at random; numbered from 0 without gaps.
-pub fn place(size: usize, random: &mut Random) -> Vec<u32> {
+pub fn place(size: usize, random: &mut Rng) -> Vec<u32> {
     let nodes = 1 + random.below(size.min(6) as u64) as usize;
     match random.below(3) {
         0 => (0..size).map(|r| (r * nodes / size) as u32).collect(),

@@ -180,9 +180,9 @@ fn inherit_vote(state: &mut State, comm: abi::Comm, of: abi::Comm) -> Result<()>
     let part = state.comm(comm)?;
     if all.direct == Some(true) && (part.size() == from.size() || part.size() > 2) {
         let (direct, near) = (all.direct, all.near);
-        let seats = super::seats::inherited(&all.seats, from, part);
+        let localities = super::localities::inherited(&all.localities, from, part);
         let kept = kept::find(state, comm)?;
-        (kept.direct, kept.near, kept.seats) = (direct, near, seats);
+        (kept.direct, kept.near, kept.localities) = (direct, near, localities);
     }
     Ok(())
 }
@@ -233,10 +233,10 @@ pub(super) fn vote_on_direct(t: &mut Token, comm: abi::Comm) -> Result<()> {
             .is_some_and(|node| found.peers.iter().all(|&peer| peer == me || node.can_read(btl::Peer(peer))))
     };
     let all_able = super::smallest(t, comm, u64::from(able))? == 1;
-    let (near, seats) = super::seats::gather(t, comm)?;
+    let (near, localities) = super::localities::gather(t, comm)?;
     let mut state = t.lock();
     let kept = kept::find(&mut state, comm)?;
-    (kept.direct, kept.near, kept.seats) = (Some(all_able), near, seats);
+    (kept.direct, kept.near, kept.localities) = (Some(all_able), near, localities);
     kept.fast_paths.forget();
     Ok(())
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use abi::{Address, Result, Status};
 use coll::Coll;
 use datatype::Datatype;
-use engine::{Afterlife, Blocking, Guarded, Operation, Turn, advance_all};
+use engine::{Advance, Afterlife, Blocking, Guarded, Operation, advance_all};
 use pml::Done;
 
 use super::Mode;
@@ -252,7 +252,7 @@ pub(crate) fn keep(state: &mut State, mut running: Box<Running>) {
 
 impl Running {
     /// Goes on with the call of request `key`, by progress.
-    pub(crate) fn go_on(&mut self, state: &mut State, key: u32) -> Turn {
+    pub(crate) fn go_on(&mut self, state: &mut State, key: u32) -> Advance {
         let callback = self.advance(&mut state.p2p);
         let due = callback.is_some();
         if let Some(callback) = callback {
@@ -266,10 +266,10 @@ impl Running {
         match (self.is_complete(), due) {
             (true, _) => {
                 take_area_of(state, self);
-                Turn::Rest
+                Advance::Finished
             }
-            (false, true) => Turn::Moved,
-            (false, false) => Turn::Idle,
+            (false, true) => Advance::Moved,
+            (false, false) => Advance::Idle,
         }
     }
 }
@@ -283,7 +283,7 @@ impl Operation<State> for Running {
         done(self.comm(), self.result())
     }
 
-    fn advance(&mut self, state: &mut State, key: u32) -> Turn {
+    fn advance(&mut self, state: &mut State, key: u32) -> Advance {
         self.go_on(state, key)
     }
 

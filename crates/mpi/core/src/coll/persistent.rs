@@ -1,7 +1,7 @@
 //! A persistent collective as a request: one call, started again and again (MPI-5.0 section 6.13).
 
 use abi::Result;
-use engine::{Afterlife, Fate, Operation, Turn};
+use engine::{Advance, Afterlife, Fate, Operation};
 use pml::Done;
 
 use super::run::Running;
@@ -66,8 +66,8 @@ impl Operation<State> for Persistent {
         Ok(true)
     }
 
-    fn advance(&mut self, state: &mut State, key: u32) -> Turn {
-        self.running().map_or(Turn::Rest, |running| running.go_on(state, key))
+    fn advance(&mut self, state: &mut State, key: u32) -> Advance {
+        self.running().map_or(Advance::Finished, |running| running.go_on(state, key))
     }
 
     /// The request can be started again.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use abi::{Error, Result};
 use coll::tuned::{Choice, Misfit, Placement, Query, Unfit};
-use coll::{Coll, Key, Params, Root, Schedule, Seat};
+use coll::{Coll, Key, Locality, Params, Root, Schedule};
 use node::NodeArea;
 
 use super::call::Call;
@@ -42,7 +42,7 @@ pub(crate) struct CollState {
     /// Whether both processes that share the area sit on one last-level cache; asked at the same time.
     pub near: bool,
     /// What the ranks of a wide node are bound to; asked at the same time, empty where all are bound to the same.
-    pub seats: Arc<[Seat]>,
+    pub localities: Arc<[Locality]>,
     /// What goes without a schedule.
     pub fast_paths: FastPaths,
     /// Choices by trial.
@@ -233,7 +233,7 @@ pub(super) fn plain_query(coll: Coll, comm: &Comm, kept: &mut CollState, world: 
         area: true,
         direct: kept.direct == Some(true),
         near: kept.near,
-        caches: !kept.seats.is_empty(),
+        caches: !kept.localities.is_empty(),
         ..lasting_query(coll, comm, kept, world)
     }
 }
@@ -325,7 +325,7 @@ pub(super) fn build(
 ) -> Result<Arc<Schedule>> {
     let Signature { query, root, in_place, contiguous, .. } = *signature;
     let nodes = renumbered(nodes(comm, world));
-    let seats = if query.caches { Arc::clone(&kept.seats) } else { Arc::default() };
+    let localities = if query.caches { Arc::clone(&kept.localities) } else { Arc::default() };
     let neighbours = kept.neighbours.as_ref();
     let params = Params {
         remote: comm.remote.as_ref().map(|remote| remote.size()),
@@ -337,7 +337,7 @@ pub(super) fn build(
         blocks: choice.blocks,
         fanout: choice.fanout,
         topology: Some(coll::Topology::new(&nodes)),
-        seats: &seats,
+        localities: &localities,
         neighbours: coll::Neighbours {
             sources: neighbours.map_or(&[], |neighbours| &neighbours.sources),
             destinations: neighbours.map_or(&[], |neighbours| &neighbours.destinations),
@@ -396,7 +396,7 @@ impl CollState {
 #[cfg(test)]
 mod tests {
     use coll::algorithms::registry::{Memory, of};
-    use coll::{Coll, Seat};
+    use coll::{Coll, Locality};
 
     use super::{CollState, is_neighbourhood, lasting_query, plain_query};
     use crate::comm::Comm;
@@ -413,7 +413,7 @@ mod tests {
         };
         let mut kept = CollState::default();
         let before = asked(&mut kept);
-        (kept.direct, kept.near, kept.seats) = (Some(true), true, vec![Seat::default(); 2].into());
+        (kept.direct, kept.near, kept.localities) = (Some(true), true, vec![Locality::default(); 2].into());
         let after = asked(&mut kept);
         assert!(before.0 == after.0 && before.1 != after.1);
     }

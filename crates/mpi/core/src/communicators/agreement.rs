@@ -41,20 +41,13 @@ pub(crate) struct Party(u64);
 impl Party {
     /// The party that `words` stand for: the context over which it agrees, and what tells it from others there.
     pub fn of(words: &[u64]) -> Party {
-        Party(words.iter().fold(0x9e37_79b9_7f4a_7c15, |mixed, &word| mix(mixed ^ word)))
+        Party(words.iter().fold(0x9e37_79b9_7f4a_7c15, |mixed, &word| chance::mix(mixed ^ word)))
     }
 
     /// What stands for the party in words.
     pub fn word(self) -> u64 {
         self.0
     }
-}
-
-/// Spreads the bits of a word over all of it (SplitMix64).
-fn mix(word: u64) -> u64 {
-    let word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    word ^ word >> 31
 }
 
 /// What the members are to reduce.
@@ -119,7 +112,7 @@ impl Agreement {
             }
             Step::Lane { base, attempt } => {
                 let lanes = (window / LANE).max(1);
-                let lane = mix(self.party.0 ^ u64::from(attempt)) % lanes;
+                let lane = chance::mix(self.party.0 ^ u64::from(attempt)) % lanes;
                 self.offer(contexts, base, LANE * lane, (LANE * (lane + 1)).min(window))
             }
             Step::All { base, window: number, .. } => {
@@ -227,7 +220,7 @@ mod tests {
     /// What members of several communicators in the making have asked, and who is to be answered when.
     struct World {
         processes: Vec<Contexts>,
-        random: u64,
+        random: chance::Rng,
     }
 
     struct Making {
@@ -245,12 +238,11 @@ mod tests {
                 new.limit(contexts);
                 new
             };
-            World { processes: (0..processes).map(limited).collect(), random: 7 }
+            World { processes: (0..processes).map(limited).collect(), random: chance::Rng::new(7) }
         }
 
         fn below(&mut self, n: usize) -> usize {
-            self.random = super::mix(self.random.wrapping_add(0x9e37_79b9_7f4a_7c15));
-            (self.random >> 33) as usize % n
+            self.random.index(n)
         }
 
         fn making(&self, number: u64, count: u32, members: &[usize]) -> Making {
@@ -330,7 +322,7 @@ mod tests {
     fn what_is_scarce_is_found_and_told_when_it_is_gone() {
         for seed in 0..200 {
             let mut world = World::new(4, 32);
-            world.random = seed;
+            world.random = chance::Rng::new(seed);
             // Of 13 ids each process has some for itself; 3 are free everywhere.
             for (process, contexts) in world.processes.iter_mut().enumerate() {
                 (0..10)

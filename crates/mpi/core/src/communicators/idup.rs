@@ -4,7 +4,7 @@
 //! second time everyone brings that and its own together.
 
 use abi::Result;
-use engine::{Operation, Turn};
+use engine::{Advance, Operation};
 use pml::Done;
 
 use super::agreement::{Agreement, Party, Question, WORDS};
@@ -164,15 +164,15 @@ impl Operation<State> for Duplicate {
         self.ended.unwrap_or(EMPTY)
     }
 
-    fn advance(&mut self, state: &mut State, _key: u32) -> Turn {
+    fn advance(&mut self, state: &mut State, _key: u32) -> Advance {
         let moved = self.take_step(state).unwrap_or_else(|error| {
             self.fail(state, error);
             true
         });
         match moved {
-            _ if self.ended.is_some() => Turn::Rest,
-            true => Turn::Moved,
-            false => Turn::Idle,
+            _ if self.ended.is_some() => Advance::Finished,
+            true => Advance::Moved,
+            false => Advance::Idle,
         }
     }
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use abi::{Error, Result};
 use btl::{Class, Peer};
-use engine::{Head, Message, Taker};
+use engine::{Handler, Head, Message};
 use mem::PeerBytes;
 
 use super::{FILES, shared, staged};
@@ -108,7 +108,7 @@ pub(super) fn answer(state: &mut State, asker: Asker, answer: Option<Answer>) {
 /// Who takes the frames of files.
 pub(crate) struct Serve;
 
-impl Taker<State> for Serve {
+impl Handler<State> for Serve {
     const CLASS: Class = Class::Io;
 
     fn on_message(state: &mut State, message: &Message<'_>) {

@@ -14,7 +14,7 @@
 
 use abi::{Address, Count, Datatype, Error, Result};
 use engine::P2p;
-use engine::{Afterlife, Fate, Operation, Turn};
+use engine::{Advance, Afterlife, Fate, Operation};
 use pml::{Data, Done, Mode, Pattern, ReqId, SendTo};
 
 use crate::comm::Held;
@@ -126,24 +126,24 @@ impl Partitioned {
     }
 
     /// Posts the receives once the sender's setup is there.
-    fn set_up(&mut self, state: &mut State) -> Turn {
+    fn set_up(&mut self, state: &mut State) -> Advance {
         let room = self.partitions * self.bytes;
-        let Side::Receive(receiver) = &mut self.side else { return Turn::Rest };
+        let Side::Receive(receiver) = &mut self.side else { return Advance::Finished };
         if self.given_up || receiver.posted {
-            return Turn::Rest;
+            return Advance::Finished;
         }
         if let Some(done) = receiver.setup.and_then(|id| state.p2p.take(id)) {
             receiver.setup = None;
             self.done.error = done.error;
         }
         if receiver.setup.is_some() {
-            return Turn::Idle;
+            return Advance::Idle;
         }
         if let Err(error) = receiver.post(state, room) {
             self.done.error = error.class;
             receiver.posted = true;
         }
-        Turn::Rest
+        Advance::Finished
     }
 }
 
@@ -192,7 +192,7 @@ impl Operation<State> for Partitioned {
         }
     }
 
-    fn advance(&mut self, state: &mut State, _key: u32) -> Turn {
+    fn advance(&mut self, state: &mut State, _key: u32) -> Advance {
         self.set_up(state)
     }
 

@@ -58,7 +58,7 @@ pub(crate) fn start(t: &mut Token, level: i32) -> Result<i32> {
     }
     let wants_helper = {
         let state = t.lock();
-        state.params.engine.async_progress && !state.threads.has_stand_in()
+        state.params.engine.async_progress && !state.threads.has_progress_thread()
     };
     if wants_helper {
         engine::need_progress(t)?;

@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use abi::{Address, Result, TEventInstance, TEventRegistration};
 use engine::Guarded;
 use ffi::{TEventDroppedFunction, TEventFunction};
-use slab::Slab;
+use mem::Slab;
 
 use super::{NO_HANDLE, at};
 use crate::domain::Token;

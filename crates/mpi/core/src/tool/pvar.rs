@@ -9,7 +9,7 @@ use std::ffi::CStr;
 use abi::{Address, Error, Result, TEnum, TPvarHandle, TPvarSession};
 use engine::Guarded;
 use ffi::TextOut;
-use slab::Slab;
+use mem::Slab;
 
 use mca::Quantity;
 

@@ -48,7 +48,7 @@ pub(super) fn attach(
         report: Some(super::report),
         listen: several_nodes || gni.listen || gni.reach == Reach::Tcp,
         doorbell,
-        guard_pid: job.guard_pid,
+        proxy_pid: job.proxy_pid,
         ..HostConfig::default()
     };
     let place = (given_pe().unwrap_or(PeAddr(job.node_of[job.rank as usize])), InstId(job.rank));

@@ -170,7 +170,7 @@ fn attach_node(
         local_peers: job.local_ranks.iter().map(|&rank| Peer(rank)).collect(),
         pids: job.local_pids.clone(),
         oversubscribed: job.oversubscribed,
-        guard_pid: job.guard_pid,
+        proxy_pid: job.proxy_pid,
     };
     let params = NodeParams::read(&params.values).map_err(|error| error.to_string())?;
     Node::attach(attach, &params).map(Some).map_err(|error| error.to_string())

@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use abi::Error;
 use bml::Bml;
 use btl::{Class, Flushed, Peer, Refusal, Remote, RemoteKey, RemoteMemory};
+use mem::Slab;
 use osc::Operations;
-use slab::Slab;
 
 use super::Window;
 use super::far::number;

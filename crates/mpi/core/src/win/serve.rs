@@ -14,7 +14,7 @@
 
 use abi::Result;
 use btl::{Class, Peer};
-use engine::{Afterlife, Fate, Head, Message, Operation, Taker, Turn};
+use engine::{Afterlife, Fate, Head, Message, Operation, Handler, Advance};
 use mem::{PeerBytes, UserMem};
 use osc::{Element, NO_TOKEN};
 use pml::Done;
@@ -34,7 +34,7 @@ use crate::state::State;
 /// Who takes the frames of windows.
 pub(crate) struct Serve;
 
-impl Taker<State> for Serve {
+impl Handler<State> for Serve {
     const CLASS: Class = Class::Osc;
 
     fn on_message(state: &mut State, message: &Message<'_>) {
@@ -159,7 +159,7 @@ impl Operation<State> for Grants {
         WINDOWS.get(&state.tables).waiting == 0
     }
 
-    fn advance(&mut self, state: &mut State, _key: u32) -> Turn {
+    fn advance(&mut self, state: &mut State, _key: u32) -> Advance {
         let before = WINDOWS.get(&state.tables).waiting;
         WINDOWS
             .get_mut(&mut state.tables)
@@ -167,9 +167,9 @@ impl Operation<State> for Grants {
             .into_iter()
             .for_each(|number| grant(state, number, false));
         match WINDOWS.get(&state.tables).waiting {
-            0 => Turn::Rest,
-            now if now == before => Turn::Idle,
-            _ => Turn::Moved,
+            0 => Advance::Finished,
+            now if now == before => Advance::Idle,
+            _ => Advance::Moved,
         }
     }
 

@@ -17,10 +17,10 @@ use crate::fault::Faults;
 use endpoints::Endpoint;
 use exchanges::Exchanges;
 use gni::{Ep, Error, Modes, Result, Time};
+use mem::Slab;
 use posts::Post;
 use queues::Queue;
 use registrations::Registrations;
-use slab::Slab;
 use smsg::Shipment;
 use std::collections::VecDeque;
 

@@ -88,7 +88,7 @@ pub struct HostConfig {
     /// service copy from and to these pages. Needs io_uring.
     pub pinned: bool,
     /// An ancestor of all processes of the job on this host, which are to reach each other's memory.
-    pub guard_pid: Option<i32>,
+    pub proxy_pid: Option<i32>,
 }
 
 /// Why a NIC cannot attach.
@@ -160,8 +160,8 @@ pub fn attach(
     if dedicated_fma {
         own.node.take_fma(host.limits.fma_descriptors).map_err(AttachError::Refused)?;
     }
-    if let Some(guard) = host.guard_pid {
-        platform::ptracer::allow(guard);
+    if let Some(proxy) = host.proxy_pid {
+        platform::ptracer::allow(proxy);
     }
     if !platform::membarrier::register() {
         own.doorbell().ask_for_fences();

@@ -13,9 +13,9 @@ use crate::fabric::{End, Fabric, Identity};
 use crate::fault::Faults;
 use descriptors::Attached;
 use entries::{Entry, List};
+use mem::Slab;
 use portals::{AccessEntry, Error, Event, Failure, Limits, Md, Result};
 use queues::Ring;
-use slab::Slab;
 
 /// Objects of one kind: up to 2^20, named by numbers whose other bits tell a stale one.
 type Objects<T> = Slab<T, 20, 12>;

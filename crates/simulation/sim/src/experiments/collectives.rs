@@ -42,13 +42,13 @@ const MOST_BYTES: u64 = 1 << 30;
 /// The algorithms of a collective for a machine's job of `ranks`: those that need nothing but messages, where ranks share
 /// memory, those with an area on each node, and on a single node all.
 pub fn algorithms(setup: &Setup, coll: Coll, ranks: u32) -> impl Iterator<Item = &'static Algorithm> {
-    let seated = !setup.seats(ranks).is_empty();
+    let several = !setup.localities(ranks).is_empty();
     let shares = setup.shares_memory() && ranks > 1;
     let on_one_node = ranks <= setup.ranks_per_node;
     let fits = move |algorithm: &&Algorithm| match algorithm.needs.memory {
         Memory::None => true,
         Memory::SlotsPerNode => shares,
-        Memory::SlotsByCache => shares && seated,
+        Memory::SlotsByCache => shares && several,
         Memory::Slots | Memory::Parts | Memory::BounceBuffers | Memory::Direct => shares && on_one_node,
     };
     registry::of(coll).map(|(_, algorithm)| algorithm).filter(|algorithm| !algorithm.needs.inter).filter(fits)
@@ -70,7 +70,7 @@ pub fn chosen(setup: &Setup, coll: Coll, ranks: u32, words: u64) -> Option<Choic
     let query = Query {
         bytes: 8 * words,
         element: 8,
-        caches: nodes == 1 && !setup.seats(ranks).is_empty() && ranks > WIDE,
+        caches: nodes == 1 && !setup.localities(ranks).is_empty() && ranks > WIDE,
         ..Query::new(coll, ranks, placement)
     };
     Table::builtin().select(&query, &Forced::default()).ok()
@@ -101,7 +101,7 @@ fn run(
     ranks: u32,
     words: u64,
 ) -> Result<Outcome, Error> {
-    let mut schedules = schedules.seated(setup.seats(ranks));
+    let mut schedules = schedules.with_localities(setup.localities(ranks));
     let steps = schedules.build(ranks - 1).steps().len() as u64 * u64::from(ranks);
     let in_lines =
         matches!(algorithm.needs.memory, Memory::Slots | Memory::SlotsByCache | Memory::SlotsPerNode);

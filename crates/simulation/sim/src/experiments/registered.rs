@@ -125,12 +125,7 @@ fn nearest(ranks: u32) -> BTreeSet<u32> {
 
 /// The peers that a rank draws; the same in every run.
 fn draws(rank: u32, ranks: u32) -> impl Iterator<Item = u32> {
-    (0..DRAWN).map(move |draw| {
-        let mut mixed = u64::from(rank * DRAWN + draw).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ mixed >> 31) % u64::from(ranks)) as u32
-    })
+    (0..DRAWN).map(move |draw| (chance::drawn(u64::from(rank * DRAWN + draw)) % u64::from(ranks)) as u32)
 }
 
 #[cfg(test)]

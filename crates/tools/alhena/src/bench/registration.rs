@@ -7,6 +7,7 @@
 //!   cycles    many registrations and their ends: does this process stay as large as it was?
 //! ```
 
+use chance::Rng;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -166,19 +167,15 @@ fn times(bytes: usize, watch: &Arc<dyn Watch>, pinned: bool) -> Result<Times, Er
     })
 }
 
-/// Chooses the next of so many buffers: by the number of the use and the state of a generator.
-type Order = fn(usize, &mut u64, usize) -> usize;
+/// Chooses the next of so many buffers: by the number of the use, or at random.
+type Order = fn(usize, &mut Rng, usize) -> usize;
 
-fn in_turn(number: usize, _state: &mut u64, buffers: usize) -> usize {
+fn in_turn(number: usize, _random: &mut Rng, buffers: usize) -> usize {
     number % buffers
 }
 
-fn at_random(_number: usize, state: &mut u64, buffers: usize) -> usize {
-    // xorshift64
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    (*state % buffers as u64) as usize
+fn at_random(_number: usize, random: &mut Rng, buffers: usize) -> usize {
+    random.index(buffers)
 }
 
 fn working_set(
@@ -191,9 +188,9 @@ fn working_set(
     let (mut owner, mut nic) = (attach(1, false)?, attach(arguments.mdds, pinned)?);
     let all = memory(&mut owner, buffers * BUFFER)?;
     let mut cache = Rcache::new(Arc::clone(watch), usize::MAX);
-    let mut state = 0x9e37_79b9_7f4a_7c15;
+    let mut random = Rng::new(1);
     for number in 0..arguments.uses {
-        let buffer = all.part(next(number, &mut state, buffers) * BUFFER, BUFFER);
+        let buffer = all.part(next(number, &mut random, buffers) * BUFFER, BUFFER);
         use_once(&mut cache, &mut nic, buffer)?;
     }
     let stats = *cache.stats();

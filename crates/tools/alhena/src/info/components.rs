@@ -65,6 +65,6 @@ pub const COMPONENTS: [Component; 12] = [
     Component {
         framework: "launcher",
         name: "mpiexec",
-        description: "one node: guard process, PMI-1 server, binding, output forwarding",
+        description: "one node: proxy process, PMI-1 server, binding, output forwarding",
     },
 ];

@@ -27,7 +27,7 @@ pub fn place(fd: &OwnedFd, params: &VaderParams, index: usize, count: usize) -> 
         local_peers: (0..count as u32).map(Peer).collect(),
         pids: vec![std::process::id() as i32; count],
         oversubscribed: false,
-        guard_pid: None,
+        proxy_pid: None,
     }
 }
 

@@ -10,7 +10,7 @@
 
 use super::Area;
 use crate::builder::Builder;
-use crate::params::{Params, Seat};
+use crate::params::{Locality, Params};
 use crate::schedule::{Buf, Ref, Schedule, Slot, Wake};
 use crate::tree::{self, Node};
 use std::ops::Range;
@@ -89,22 +89,22 @@ fn knomial(p: &Params, root: u32) -> Node {
 /// ranks of each cache. A reduction whose order counts keeps to it where the ranks of each follow one another, and goes by
 /// the plain tree elsewhere.
 fn by_caches(p: &Params, root: u32) -> Node {
-    let seat = |rank: u32| p.seats.get(rank as usize).copied().unwrap_or_default();
-    let (memory, cache) = (|rank| seat(rank).memory, |rank| seat(rank).cache);
+    let locality = |rank: u32| p.localities.get(rank as usize).copied().unwrap_or_default();
+    let (memory, cache) = (|rank| locality(rank).memory, |rank| locality(rank).cache);
     let (k, groups): (u32, [&dyn Fn(u32) -> u32; 2]) = (p.fanout_or(4, 2), [&memory, &cache]);
     let ranks: Vec<u32> = (0..p.size).collect();
-    let keeps_order = p.commutative || follow_one_another(p.seats);
+    let keeps_order = p.commutative || follow_one_another(p.localities);
     tree::nested(p.rank, &ranks, root, k, if keeps_order { &groups } else { &[] })
 }
 
 /// Whether the ranks of each memory node follow one another, and so do those of each cache there.
-fn follow_one_another(seats: &[Seat]) -> bool {
+fn follow_one_another(localities: &[Locality]) -> bool {
     fn once<K: PartialEq>(keys: impl Iterator<Item = K>) -> bool {
         let mut runs: Vec<K> = keys.collect();
         runs.dedup();
         runs.iter().enumerate().all(|(at, key)| !runs[..at].contains(key))
     }
-    once(seats.iter().map(|seat| seat.memory)) && once(seats.iter())
+    once(localities.iter().map(|locality| locality.memory)) && once(localities.iter())
 }
 
 /// Barrier, `tree` with radix `fanout` (4 if unset).

@@ -3,7 +3,7 @@
 //! does.
 
 use abi::Result;
-use engine::{Afterlife, Blocking, Operation, Turn};
+use engine::{Advance, Afterlife, Blocking, Operation};
 use pml::Done;
 
 use super::super::check::{LogReads, disagreement};
@@ -61,12 +61,12 @@ fn finish(t: &mut Token, key: u32) -> Option<Done> {
 
 impl Later {
     /// Ends the call; the communicator gets its area back.
-    fn end(&mut self, state: &mut State, result: Result<()>) -> Turn {
+    fn end(&mut self, state: &mut State, result: Result<()>) -> Advance {
         self.result = result;
         if let Some(started) = self.started.take() {
             return_to(state, self.comm, started.exchange.into_slots().0);
         }
-        Turn::Rest
+        Advance::Finished
     }
 }
 
@@ -83,8 +83,8 @@ impl Operation<State> for Later {
         Some(finish)
     }
 
-    fn advance(&mut self, state: &mut State, _key: u32) -> Turn {
-        let Some(started) = &mut self.started else { return Turn::Rest };
+    fn advance(&mut self, state: &mut State, _key: u32) -> Advance {
+        let Some(started) = &mut self.started else { return Advance::Finished };
         if started.exchange.poll() {
             let result = started.exchange.result();
             return self.end(state, result);
@@ -95,7 +95,7 @@ impl Operation<State> for Later {
             .and_then(|logged| disagreement(state, self.comm, &logged))
         {
             Some(error) => self.end(state, Err(error)),
-            None => Turn::Idle,
+            None => Advance::Idle,
         }
     }
 

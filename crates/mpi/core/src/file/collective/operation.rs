@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use abi::{Address, Result};
-use engine::{Afterlife, Operation, Turn};
+use engine::{Advance, Afterlife, Operation};
 use pml::Done;
 
 use super::part::{Part, WORDS};
@@ -263,7 +263,7 @@ impl Operation<State> for Collective {
         Done { status: self.part.status(), error, owner: self.file.0 as u32 }
     }
 
-    fn advance(&mut self, state: &mut State, key: u32) -> Turn {
+    fn advance(&mut self, state: &mut State, key: u32) -> Advance {
         let moved = self.go_on(state, key).unwrap_or_else(|error| {
             self.ended = Some(Err(error));
             true
@@ -271,9 +271,9 @@ impl Operation<State> for Collective {
         if let Some(result) = self.ended {
             note_failure(state, self.file, result);
             self.hand_on(state);
-            return Turn::Rest;
+            return Advance::Finished;
         }
-        if moved { Turn::Moved } else { Turn::Idle }
+        if moved { Advance::Moved } else { Advance::Idle }
     }
 
     /// It is in the registry, or will be when its turn comes.

@@ -20,7 +20,7 @@ pub(super) fn open(job: &mut pmi::Job, carrier: Carrier, most: usize) -> Result<
     let config = HostConfig {
         job: (job.job_id >> 32) as u32,
         secret: u128::from(pmi::random().map_err(|error| error.to_string())?),
-        guard_pid: job.guard_pid,
+        proxy_pid: job.proxy_pid,
         ..HostConfig::default()
     };
     let modes = Modes::FORK_PARTCOPY | Modes::ERR_NO_KILL | Modes::MDD_SHARED | Modes::FMA_SHARED;

@@ -49,7 +49,7 @@ fn wire(job: &mut pmi::Job, values: &mca::Values) -> Result<Bml, String> {
         local_peers: job.local_ranks.iter().map(|&rank| Peer(rank)).collect(),
         pids: job.local_pids.clone(),
         oversubscribed: job.oversubscribed,
-        guard_pid: job.guard_pid,
+        proxy_pid: job.proxy_pid,
     };
     let node = Node::attach(attach, &of_node).map_err(|error| error.to_string())?;
     let vader = Some(Vader::new(Arc::clone(&node), &params));

@@ -1,0 +1,114 @@
+//! The thread that makes progress while the program computes.
+//!
+//! ```text
+//!   the program waits inside MPI      stand by: sleep until it leaves
+//!   the program comes and goes        pause, each time longer, and see whether it still does
+//!   the program is away               poll; sleep on the doorbell when nothing comes
+//! ```
+//! The program's threads never wait for this one: it takes no role from them and polls only where nobody else does. While
+//! they come and go, it keeps off the lock and the doorbell, so a message does not pay for a second sleeper. The price is
+//! that a program that goes away for less than [`LONGEST`] may answer that much later. A pause is no substitute for a
+//! wake-up: whatever comes during it is found by the poll after it, and after that the doorbell is rung.
+
+use std::time::{Duration, Instant};
+
+use crate::sync::{Arc, AtomicU32, yield_now};
+use crate::threads::{Parked, Threads};
+use crate::wait::{Host, wake_up};
+
+/// The first pause. Under loom, where time does not pass, none.
+const SHORTEST: Duration = Duration::from_micros(if cfg!(loom) { 0 } else { 500 });
+/// The longest.
+const LONGEST: Duration = Duration::from_micros(if cfg!(loom) { 0 } else { 8000 });
+
+/// What the progress thread does next.
+enum Step<A> {
+    /// Nobody needs it any more.
+    Over,
+    /// Something may have happened.
+    Again,
+    Pause(Arc<Parked<()>>),
+    StandBy(Arc<Parked<()>>),
+    /// Nothing to sleep on, or work that wants another turn.
+    Yield,
+    Sleep(A),
+}
+
+/// Makes progress where the program does not, until nobody needs that any more ([`Threads::release`]).
+pub fn progress_thread<H: Host>(host: &mut H) {
+    let mut seen = host.visits();
+    let mut pause = SHORTEST;
+    let mut rung = false;
+    loop {
+        let visits = host.visits();
+        let was_here = std::mem::replace(&mut seen, visits) != visits;
+        let step = host.with(|state| step::<H>(state, was_here, std::mem::take(&mut rung)));
+        match step {
+            Step::Over => return,
+            Step::Again => {
+                if H::is_wanted() {
+                    yield_now();
+                }
+            }
+            Step::Pause(parked) => {
+                rest(host, &parked, Some(Instant::now() + pause));
+                pause = (pause * 2).min(LONGEST);
+                continue;
+            }
+            Step::StandBy(parked) => rest(host, &parked, None),
+            Step::Yield => yield_now(),
+            Step::Sleep(armed) => {
+                host.sleep(armed, None);
+                host.with(wake_up::<H>);
+                rung = true;
+            }
+        }
+        pause = SHORTEST;
+    }
+}
+
+/// Whether a thread of the program is inside MPI and sees to progress.
+fn is_attended<I>(threads: &Threads<I>) -> bool {
+    threads.is_polled() || threads.sleeps()
+}
+
+/// `was_here`: the program has had the state since the last step. `rung`: this thread slept on the doorbell, and was
+/// woken.
+fn step<H: Host>(state: &mut H::State, was_here: bool, rung: bool) -> Step<H::Armed> {
+    let threads = H::threads(state);
+    if threads.ends_progress_thread() {
+        return Step::Over;
+    }
+    match (is_attended(threads), was_here) {
+        (true, false) => return Step::StandBy(threads.stand_by(true)),
+        (true, true) => return Step::Pause(threads.stand_by(false)),
+        (false, true) => {
+            // What rang is for this thread to take, also if the program has looked in meanwhile.
+            if rung {
+                H::progress(state);
+            }
+            return Step::Pause(H::threads(state).stand_by(false));
+        }
+        (false, false) => {}
+    }
+    if H::progress(state) {
+        return Step::Again;
+    }
+    let armed = if H::wants_turn(state) { None } else { H::arm(state) };
+    let Some(armed) = armed else { return Step::Yield };
+    H::threads(state).falls_asleep();
+    // The poll between arming and sleeping: whatever was sent before the word changed is seen here. A call of the program
+    // that becomes due is the program's to make.
+    let awake = H::progress(state) || H::wants_turn(state) || H::must_arm_again(state);
+    if !awake && H::threads(state).is_needed() {
+        return Step::Sleep(armed);
+    }
+    wake_up::<H>(state);
+    Step::Again
+}
+
+/// Sleeps until the program leaves, this thread is needed no more, or `deadline` passes.
+fn rest<H: Host>(host: &mut H, parked: &Parked<()>, deadline: Option<Instant>) {
+    parked.sleep(deadline, |word: &AtomicU32, value| host.sleep_parked(word, value, deadline));
+    host.with(|state| H::threads(state).stands_by_no_more());
+}
