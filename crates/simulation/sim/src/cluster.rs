@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::layer::Layer;
 use crate::node::Nodes;
 use crate::setup::Setup;
+use crate::speaks::Speaks;
 use btl::Peer;
 use btl_ugni::{Job, PeerAddress, Ugni, UgniParams};
 use gni::{InstId, Modes, PeAddr, Time};
@@ -49,17 +50,6 @@ pub trait Program {
     /// # Errors
     /// Whatever the message layer reports.
     fn step(&mut self, end: &mut Endpoint) -> abi::Result<Step>;
-}
-
-/// Ways by which a program speaks to other ranks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Speaks {
-    /// Messages to ranks of its node.
-    pub within: bool,
-    /// Messages to ranks of other nodes.
-    pub between: bool,
-    /// The area in which all ranks of its node meet; the same for all of them.
-    pub meets: bool,
 }
 
 /// Answer of [`Program::step`].
@@ -157,7 +147,7 @@ impl<P: Program> Cluster<P> {
             setup: setup.clone(),
             params: Arc::new(setup.params.clone()),
             peers: setup.peers(ranks),
-            nodes: setup.nodes(ranks)?,
+            nodes: Nodes::of(setup, ranks)?,
             slots: (0..ranks).map(|_| None).collect(),
             present: 0,
             unfinished: 0,

@@ -11,13 +11,15 @@ pub enum Error {
     TooSmall {
         /// Nodes that the ranks need.
         needed: u64,
-        /// Nodes of the torus.
+        /// Nodes of the machine.
         nodes: u32,
     },
     /// A NIC refuses what a rank needs at first.
     Nic(&'static str, gni::Error),
-    /// A rank's transport cannot be set up.
+    /// A rank's transport over Gemini cannot be set up.
     Transport(SetupError),
+    /// What stands on a rank's Portals NIC cannot be set up.
+    Portals(portals::SetupError),
     /// A rank's message layer reports an error.
     Mpi {
         /// The rank.
@@ -50,8 +52,8 @@ impl fmt::Display for Error {
         match self {
             Error::TooSmall { needed, nodes } => write!(
                 f,
-                "placing the virtual ranks failed\nthey need {needed} nodes, and the torus has {nodes}\nchoose a \
-                 larger one (--torus X,Y,Z) or more ranks per node (--ranks-per-node)"
+                "placing the virtual ranks failed\nthey need {needed} nodes, and the machine has {nodes}\nchoose \
+                 fewer ranks, more of them on a node (--ranks-per-node), or a larger torus (--torus X,Y,Z)"
             ),
             Error::Nic(step, error) => write!(
                 f,
@@ -59,6 +61,7 @@ impl fmt::Display for Error {
                  smaller limits (--mca btl_ugni_...)"
             ),
             Error::Transport(error) => error.fmt(f),
+            Error::Portals(error) => error.fmt(f),
             Error::Mpi { rank, error } => write!(
                 f,
                 "simulating rank {rank} failed\nits message layer reports: {error}\nthis is a defect; please report \

@@ -17,6 +17,8 @@
 //!
 //! Ranks of one node share memory ([`Setup::vader`]): their messages go through vader and the schedules use the node's
 //! area, both the library's code over a mapped segment. Without it they speak through their NIC.
+//!
+//! [`seastar`] has ranks over Portals, on Red Storm and on the XT4; [`raw`] two processes without a message layer.
 #![forbid(unsafe_code)]
 
 pub mod calibrate;
@@ -33,18 +35,22 @@ mod node;
 pub mod paper;
 mod port;
 pub mod programs;
+pub mod raw;
 pub mod replay;
 mod schedules;
+pub mod seastar;
 mod setup;
 mod software;
+mod speaks;
 mod watch;
 mod windows;
 
-pub use cluster::{Cluster, Program, Report, Speaks, Step};
+pub use cluster::{Cluster, Program, Report, Step};
 pub use endpoint::Endpoint;
 pub use error::Error;
 pub use jitter::Jitter;
 pub use setup::{Library, Setup};
 pub use software::SoftwareCosts;
+pub use speaks::Speaks;
 pub use watch::{Shown, Watch};
 pub use windows::{Access, Interface, Remote, Way};

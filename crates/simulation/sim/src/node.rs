@@ -8,9 +8,10 @@
 //! What a rank writes is in the segment at once; a rank that finds it waits until the moment at which it was written, and
 //! pays for the cache lines. Ranks run in the order of their clocks, so that moment is at most a turn away.
 
-use crate::cluster::Speaks;
 use crate::error::Error;
+use crate::setup::Setup;
 use crate::software::SoftwareCosts;
+use crate::speaks::Speaks;
 use btl::{Arrival, Btl, Busy, Peer};
 use btl_vader::{Vader, VaderParams};
 use coll::Locality;
@@ -43,9 +44,26 @@ pub(crate) struct Nodes {
     any: OnceCell<Arc<Node>>,
 }
 
+/// Ranks of one node that share memory, at most: so many have an area.
+const MOST_SHARING: u32 = shm::area::MOST_RANKS as u32;
+
 impl Nodes {
+    /// The shared memory of a machine's nodes for a job of `ranks`; `None`: the ranks of a node share none.
+    pub(crate) fn of(setup: &Setup, ranks: u32) -> Result<Option<Nodes>, Error> {
+        let per_node = setup.ranks_per_node;
+        match &setup.vader {
+            Some(_) if per_node > MOST_SHARING => {
+                Err(Error::Unsupported("at most 512 ranks share a node's memory; see --through-nic"))
+            }
+            Some(params) if setup.shares_memory() => {
+                Nodes::new(params, setup.compact, per_node, setup.caches, ranks).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
     /// Nodes of `ranks_per_node` ranks each for a job of `ranks`; compact ones have little room for messages.
-    pub(crate) fn new(
+    fn new(
         params: &VaderParams,
         compact: bool,
         ranks_per_node: u32,

@@ -1,11 +1,10 @@
-//! The port of a collective's schedule over a virtual rank's message layer and its node's area.
+//! The port of a collective's schedule over a virtual rank's message layer and, where ranks of a node share memory, its area.
 
 use crate::endpoint::Endpoint;
 use abi::{Error, Result};
 use coll::schedule::{Slot, Wake};
 use coll::shared::SLOT_PAYLOAD;
 use coll::{Base, Execution, Peer, Port, Region, Side, State, Ty};
-use gni::Time;
 use mem::{PeerBytes, UserMem};
 use node::NodeArea;
 use pml::ReqId;
@@ -21,9 +20,51 @@ pub(crate) struct Places {
     pub(crate) element: usize,
 }
 
+/// What a schedule needs of the rank that it runs on.
+pub(crate) trait Member {
+    /// Starts to send, in a context. `None`: already complete.
+    fn isend(&mut self, context: u32, to: u32, tag: i32, from: UserMem) -> Result<Option<ReqId>>;
+
+    /// Starts to receive, in a context.
+    fn irecv(&mut self, context: u32, from: u32, tag: i32, into: UserMem) -> Result<ReqId>;
+
+    /// Whether a request is complete; its name is free then.
+    fn take(&mut self, id: ReqId) -> Result<bool>;
+
+    /// The rank has copied so many bytes.
+    fn copies(&self, bytes: usize);
+
+    /// The rank, if its node may have an area.
+    fn on_node(&mut self) -> Option<&mut Endpoint> {
+        None
+    }
+}
+
+impl Member for Endpoint {
+    fn isend(&mut self, context: u32, to: u32, tag: i32, from: UserMem) -> Result<Option<ReqId>> {
+        self.isend_in(context, to, tag, from)
+    }
+
+    fn irecv(&mut self, context: u32, from: u32, tag: i32, into: UserMem) -> Result<ReqId> {
+        self.irecv_in(context, Some(from), tag, into)
+    }
+
+    fn take(&mut self, id: ReqId) -> Result<bool> {
+        Ok(Endpoint::take(self, id))
+    }
+
+    fn copies(&self, bytes: usize) {
+        Endpoint::copies(self, bytes);
+    }
+
+    fn on_node(&mut self) -> Option<&mut Endpoint> {
+        Some(self)
+    }
+}
+
 /// One call's messages and memory.
-pub(crate) struct RankPort<'a> {
-    pub(crate) end: &'a mut Endpoint,
+pub(crate) struct RankPort<'a, M> {
+    pub(crate) rank: &'a mut M,
     pub(crate) places: Places,
     /// Of all its messages.
     pub(crate) context: u32,
@@ -71,7 +112,7 @@ impl Places {
     }
 }
 
-impl RankPort<'_> {
+impl<M: Member> RankPort<'_, M> {
     /// Goes on with a call; whether it is over.
     pub(crate) fn advance(&mut self, execution: &mut Execution<ReqId>) -> Result<bool> {
         match execution.advance(self) {
@@ -88,35 +129,27 @@ impl RankPort<'_> {
             Region::Span { base: Base::Recv, .. } => self.places.recv,
             Region::Span { base: Base::Arena, .. } => self.places.arena,
             Region::Span { base: Base::Bounce { owner, epoch }, .. } => {
-                self.area()?.payload(Owner::Member(owner as usize), epoch, 0, true)
+                self.on_node()?.area()?.payload(Owner::Member(owner as usize), epoch, 0, true)
             }
             _ => UserMem::EMPTY,
         };
         Ok(whole.part(offset as usize, bytes))
     }
 
+    /// The rank, for what its node's memory has.
+    fn on_node(&mut self) -> Result<&mut Endpoint> {
+        self.rank.on_node().ok_or(NO_AREA)
+    }
+}
+
+/// What a rank does in its node's area.
+impl Endpoint {
     fn area(&mut self) -> Result<&mut NodeArea> {
-        self.end.btl.node.as_mut().and_then(|node| node.area.as_deref_mut()).ok_or(NO_AREA)
-    }
-
-    fn spend(&self, nanoseconds: f64) {
-        self.end.btl.spend(nanoseconds);
-    }
-
-    fn copying(&self, bytes: usize) -> f64 {
-        bytes as f64 / self.end.btl.costs().copy_rate
-    }
-
-    fn line(&self) -> f64 {
-        self.end.btl.costs().line
-    }
-
-    fn now(&self) -> Time {
-        self.end.now()
+        self.btl.node.as_mut().and_then(|node| node.area.as_deref_mut()).ok_or(NO_AREA)
     }
 
     fn published(&self, owner: Owner, epoch: u64, wake: Wake) {
-        if let Some(node) = &self.end.btl.node {
+        if let Some(node) = &self.btl.node {
             node.published(owner, epoch, wake, self.now());
         }
     }
@@ -126,7 +159,7 @@ impl RankPort<'_> {
         let area = self.area()?;
         let room = (bytes <= SLOT_PAYLOAD || area.has_bounce(epoch))
             && area.has_room(epoch, if bytes > SLOT_PAYLOAD { 0 } else { bytes });
-        if let (false, Some(node)) = (room, &self.end.btl.node) {
+        if let (false, Some(node)) = (room, &self.btl.node) {
             node.wants_line();
         }
         Ok(room)
@@ -139,27 +172,27 @@ impl RankPort<'_> {
     }
 }
 
-impl Port for RankPort<'_> {
+impl<M: Member> Port for RankPort<'_, M> {
     type Op = ReqId;
 
     fn isend(&mut self, peer: Peer, from: &Region) -> Result<Option<ReqId>> {
         let from = self.memory(from)?;
-        self.end.isend_in(self.context, self.group.rank(peer), self.tag, from)
+        self.rank.isend(self.context, self.group.rank(peer), self.tag, from)
     }
 
     fn irecv(&mut self, peer: Peer, into: &Region) -> Result<Option<ReqId>> {
         let into = self.memory(into)?;
-        self.end.irecv_in(self.context, Some(self.group.rank(peer)), self.tag, into).map(Some)
+        self.rank.irecv(self.context, self.group.rank(peer), self.tag, into).map(Some)
     }
 
     fn test(&mut self, op: ReqId) -> Result<bool> {
-        Ok(self.end.take(op))
+        self.rank.take(op)
     }
 
     fn copy(&mut self, into: &Region, from: &Region) -> Result<()> {
         let (from, into) = (self.memory(from)?, self.memory(into)?);
         from.copy_to(into);
-        self.spend(self.copying(from.len()));
+        self.rank.copies(from.len());
         Ok(())
     }
 
@@ -171,7 +204,7 @@ impl Port for RankPort<'_> {
         let sums = left.chunks_exact(8).enumerate().map(|(at, left)| word(left).wrapping_add(right.word(at)));
         let bytes: Vec<u8> = sums.flat_map(u64::to_ne_bytes).collect();
         self.memory(into)?.write(PeerBytes::of(&bytes));
-        self.spend(self.copying(bytes.len()));
+        self.rank.copies(bytes.len());
         Ok(())
     }
 
@@ -181,17 +214,18 @@ impl Port for RankPort<'_> {
 
     fn publish(&mut self, line: Slot, epoch: u64, from: &Region, wake: Wake) -> Result<bool> {
         let from = self.memory(from)?;
-        if !self.has_room(epoch, from.len())? {
+        let rank = self.on_node()?;
+        if !rank.has_room(epoch, from.len())? {
             return Ok(false);
         }
-        let area = self.area()?;
+        let area = rank.area()?;
         let owner = match line {
             Slot::Of(_) => area.own(),
             Slot::Flag => Owner::Flag,
         };
         from.copy_to(area.payload(owner, epoch, from.len(), from.len() > SLOT_PAYLOAD));
-        self.spend(self.copying(from.len()));
-        self.announce(owner, epoch, &[], wake)?;
+        rank.copies(from.len());
+        rank.announce(owner, epoch, &[], wake)?;
         Ok(true)
     }
 
@@ -201,45 +235,49 @@ impl Port for RankPort<'_> {
             Slot::Of(member) => Owner::Member(member as usize),
             Slot::Flag => Owner::Flag,
         };
-        let area = self.area()?;
+        let rank = self.on_node()?;
+        let area = rank.area()?;
         if !area.slots().carries(owner, epoch) {
             return Ok(false);
         }
         area.payload(owner, epoch, into.len(), into.len() > SLOT_PAYLOAD).part(0, into.len()).copy_to(into);
         let mut line = 0.0;
-        if let Some(node) = &self.end.btl.node {
-            let costs = self.end.btl.costs();
+        let costs = rank.btl.costs();
+        if let Some(node) = &rank.btl.node {
             line = node.line_from(owner, costs);
-            self.end.sleep_until(node.readable_at(owner, epoch, costs));
+            rank.sleep_until(node.readable_at(owner, epoch, costs));
         }
-        self.spend(line + self.copying(into.len()));
+        rank.btl.spend(line + into.len() as f64 / costs.copy_rate);
         Ok(true)
     }
 
     fn arrive(&mut self, epoch: u64) -> Result<bool> {
-        self.spend(self.line());
-        let last = self.area()?.slots().arrive(epoch);
-        let now = self.now();
-        if let Some(node) = &self.end.btl.node {
-            let latest = node.arrived(epoch, now, self.end.btl.costs());
+        let rank = self.on_node()?;
+        rank.btl.spend(rank.btl.costs().line);
+        let last = rank.area()?.slots().arrive(epoch);
+        let now = rank.now();
+        if let Some(node) = &rank.btl.node {
+            let latest = node.arrived(epoch, now, rank.btl.costs());
             if last {
-                self.end.sleep_until(latest);
+                rank.sleep_until(latest);
             }
         }
         Ok(last)
     }
 
     fn retire(&mut self, epoch: u64) -> Result<()> {
-        self.area()?.retire(epoch);
-        if let Some(node) = &self.end.btl.node {
-            node.retired(self.now());
+        let rank = self.on_node()?;
+        rank.area()?.retire(epoch);
+        if let Some(node) = &rank.btl.node {
+            node.retired(rank.now());
         }
         Ok(())
     }
 
     fn claim(&mut self, epoch: u64) -> Result<bool> {
-        let free = self.area()?.has_bounce(epoch);
-        if let (false, Some(node)) = (free, &self.end.btl.node) {
+        let rank = self.on_node()?;
+        let free = rank.area()?.has_bounce(epoch);
+        if let (false, Some(node)) = (free, &rank.btl.node) {
             node.wants_line();
         }
         Ok(free)
@@ -247,22 +285,25 @@ impl Port for RankPort<'_> {
 
     fn expose(&mut self, epoch: u64, buf: &Region, wake: Wake) -> Result<bool> {
         let memory = self.memory(buf)?;
-        if !self.has_room(epoch, 0)? {
+        let rank = self.on_node()?;
+        if !rank.has_room(epoch, 0)? {
             return Ok(false);
         }
-        let own = self.area()?.own();
-        self.announce(own, epoch, &[memory.address() as u64, memory.len() as u64], wake)?;
+        let own = rank.area()?.own();
+        rank.announce(own, epoch, &[memory.address() as u64, memory.len() as u64], wake)?;
         Ok(true)
     }
 
     fn get(&mut self, owner: u32, epoch: u64, from: &Region, into: &Region) -> Result<()> {
         let (offset, into) = (self.places.part(from)?.offset, self.memory(into)?);
         let mut words = [0; 2];
-        let area = self.area()?;
+        let rank = self.on_node()?;
+        let area = rank.area()?;
         area.slots().observe(Owner::Member(owner as usize), epoch, &mut words);
         let refused = |_| Error::new(abi::ERR_OTHER, "a virtual rank's memory cannot be read");
         area.node().read(btl::Peer(owner), words[0] + offset, into).map_err(refused)?;
-        self.spend(self.end.btl.costs().single_copy + self.copying(into.len()));
+        let costs = rank.btl.costs();
+        rank.btl.spend(costs.single_copy + into.len() as f64 / costs.copy_rate);
         Ok(())
     }
 }

@@ -1,7 +1,6 @@
 //! A machine and how a job lies on it.
 
 use crate::error::Error;
-use crate::node::Nodes;
 use crate::software::SoftwareCosts;
 use crate::watch::Watch;
 use btl_ugni::{PeerAddress, UgniParams};
@@ -12,9 +11,6 @@ use gni_soft::NodeLimits;
 use gni_timed::{Background, Costs, Torus, WorldConfig};
 use std::ops::Range;
 use std::sync::Arc;
-
-/// Ranks of one node that share memory, at most: so many have an area.
-const MOST_SHARING: u32 = shm::area::MOST_RANKS as u32;
 
 /// Whose message layer the ranks have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -106,19 +102,6 @@ impl Setup {
     /// Whether the ranks of a node share memory.
     pub(crate) fn shares_memory(&self) -> bool {
         self.vader.is_some() && self.ranks_per_node > 1
-    }
-
-    /// The shared memory of the nodes.
-    pub(crate) fn nodes(&self, ranks: u32) -> Result<Option<Nodes>, Error> {
-        match &self.vader {
-            Some(_) if self.ranks_per_node > MOST_SHARING => {
-                Err(Error::Unsupported("at most 512 ranks share a node's memory; see --through-nic"))
-            }
-            Some(params) if self.shares_memory() => {
-                Nodes::new(params, self.compact, self.ranks_per_node, self.caches, ranks).map(Some)
-            }
-            _ => Ok(None),
-        }
     }
 
     /// The addresses of all ranks.

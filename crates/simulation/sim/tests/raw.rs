@@ -1,8 +1,8 @@
 //! Gemini itself, beside MPI over it.
 
-use raw::Carrier;
 use sim::experiments::{latency, raw_latency};
 use sim::paper;
+use sim::raw::Carrier;
 
 /// Each carrier takes a time, the more the longer the message is, and MPI is not faster than the fastest of them.
 #[test]

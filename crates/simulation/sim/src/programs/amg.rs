@@ -94,7 +94,8 @@ impl Collective {
         let places =
             Places { send: memory.part(0, WORD), recv: memory.part(WORD, WORD), arena, element: WORD };
         let (tag, group) = (TAGS + call, Group::Shifted(self.part.1));
-        let is_over = RankPort { end, places, context: CONTEXT, tag, group }.advance(&mut self.execution)?;
+        let is_over =
+            RankPort { rank: end, places, context: CONTEXT, tag, group }.advance(&mut self.execution)?;
         Ok((!is_over).then_some(Step::Waiting))
     }
 }

@@ -1,9 +1,10 @@
 //! An allreduce of 64-bit sums by one of the library's schedules, or another collective.
 
 use super::{Timed, until_next_second};
-use crate::cluster::{Program, Speaks, Step};
+use crate::cluster::{Program, Step};
 use crate::endpoint::{CONTEXT, Endpoint};
 use crate::port::{Group, Places, RankPort};
+use crate::speaks::Speaks;
 use abi::Result;
 use coll::{Coll, Execution, Layout, Schedule, Shape};
 use mem::PeerBytes;
@@ -182,7 +183,7 @@ impl Program for Allreduce {
             }
             let places = self.places(end);
             let mut port = RankPort {
-                end,
+                rank: end,
                 places,
                 context: CONTEXT,
                 tag: self.done as i32,

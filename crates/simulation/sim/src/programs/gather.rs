@@ -150,7 +150,7 @@ impl Gather {
         };
         let group = Group::Listed(&prepared.group);
         let tag = self.done as i32;
-        RankPort { end, places, context: CONTEXT, tag, group }.advance(execution)
+        RankPort { rank: end, places, context: CONTEXT, tag, group }.advance(execution)
     }
 
     /// The root tells all ranks where its memory is; `true`: they know.

@@ -7,8 +7,9 @@
 //! ```
 
 use super::{Timed, is_painted, paint};
-use crate::cluster::{Program, Speaks, Step};
+use crate::cluster::{Program, Step};
 use crate::endpoint::Endpoint;
+use crate::speaks::Speaks;
 use abi::Result;
 use pml::ReqId;
 

@@ -11,9 +11,10 @@
 //! in which the ghosts of a dimension include those that came along the dimensions before. Migrating atoms are left out.
 //! All ranks have one buffer together: nobody reads the data.
 
-use crate::cluster::{Program, Speaks, Step};
+use crate::cluster::{Program, Step};
 use crate::endpoint::Endpoint;
 use crate::jitter::Jitter;
+use crate::speaks::Speaks;
 use abi::Result;
 use gni::Time;
 use mem::UserMem;

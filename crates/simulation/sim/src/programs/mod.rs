@@ -27,8 +27,8 @@ pub use put_ping_pong::PutPingPong;
 pub use replay::Replay;
 pub use stream::Stream;
 
-use crate::cluster::Speaks;
 use crate::endpoint::Endpoint;
+use crate::speaks::Speaks;
 use gni::Time;
 use mem::{PeerBytes, UserMem};
 

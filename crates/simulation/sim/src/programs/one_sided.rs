@@ -1,8 +1,9 @@
 //! Puts or gets by the ranks of one node, in memory of those of another.
 
 use super::{Pairs, Start, Timed, is_painted, paint};
-use crate::cluster::{Program, Speaks, Step};
+use crate::cluster::{Program, Step};
 use crate::endpoint::Endpoint;
+use crate::speaks::Speaks;
 use crate::windows::{Access, Interface, Remote, Way};
 use abi::Result;
 use mem::{PeerBytes, UserMem};

@@ -2,8 +2,9 @@
 
 use super::one_sided::{Buffers, Meeting};
 use super::{Pairs, Start, Timed, is_painted, paint};
-use crate::cluster::{Program, Speaks, Step};
+use crate::cluster::{Program, Step};
 use crate::endpoint::Endpoint;
+use crate::speaks::Speaks;
 use crate::windows::{Access, Interface, Remote, Way};
 use abi::Result;
 use mem::{PeerBytes, UserMem};

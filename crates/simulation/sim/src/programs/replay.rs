@@ -249,7 +249,7 @@ impl Running {
         };
         let (context, tag) = (self.context, self.tag);
         let group = Group::Listed(&self.prepared.group);
-        RankPort { end, places, context, tag, group }.advance(&mut self.execution)
+        RankPort { rank: end, places, context, tag, group }.advance(&mut self.execution)
     }
 }
 

@@ -3,9 +3,9 @@
 use std::error::Error;
 
 use clap::Args;
-use raw::Carrier;
 use serde::Serialize;
 use sim::experiments::{latency, raw_latency};
+use sim::raw::Carrier;
 
 use super::machine::{Machine, Table};
 use super::output::{Output, row};

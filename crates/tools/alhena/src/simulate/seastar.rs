@@ -3,11 +3,11 @@
 use std::error::Error;
 
 use clap::{Args, ValueEnum};
-use seastar::applications::{self, ALLREDUCES, Application, Job};
-use seastar::experiments::{bandwidth, latency, nic_use, raw_bandwidth, raw_latency};
-use seastar::machine::paper;
-use seastar::{Machine, Mode, System};
 use serde::Serialize;
+use sim::seastar::applications::{self, ALLREDUCES, Application, Job};
+use sim::seastar::experiments::{bandwidth, latency, nic_use, raw_bandwidth, raw_latency};
+use sim::seastar::paper;
+use sim::seastar::{Machine, Mode, System};
 
 use super::output::{Output, percent, row};
 use crate::bench::picture::{Curve, Over, Panel};
@@ -135,12 +135,7 @@ impl Seastar {
     }
 
     /// Microseconds, or MB/s of 10^6 bytes.
-    fn measure(
-        &self,
-        machine: &Machine,
-        system: Option<System>,
-        bytes: usize,
-    ) -> Result<f64, seastar::Error> {
+    fn measure(&self, machine: &Machine, system: Option<System>, bytes: usize) -> Result<f64, sim::Error> {
         let trip = |mode| match system {
             Some(system) => latency(machine, system, bytes, mode),
             None => raw_latency(machine, bytes),

@@ -4,7 +4,7 @@ use gni::{InstId, JobKey, Modes, PeAddr, Time};
 use gni_soft::host::{self, HostConfig, HostNic};
 use gni_soft::{NicConfig, SoftNic};
 use mem::PeerBytes;
-use raw::{Carrier, OverGemini};
+use sim::raw::{Carrier, OverGemini};
 
 use super::pair::{Pair, pattern};
 

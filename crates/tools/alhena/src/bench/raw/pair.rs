@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
-use raw::Carrier;
+use sim::raw::Carrier;
 
 use super::{gemini, portals};
 use crate::bench::error::Error;

@@ -10,7 +10,7 @@ use node::{Attach, Node, NodeParams};
 use portals::{Jid, Nid, Pid, ProcessId, Uid, lasting};
 use portals_soft::{Identity, Mode, NicConfig, PortalsParams, SoftNic};
 use portals_wire::Wire;
-use raw::{OverPortals, Pattern};
+use sim::raw::{OverPortals, Pattern};
 
 use super::pair::{Pair, pattern};
 

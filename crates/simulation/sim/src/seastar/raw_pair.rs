@@ -1,11 +1,12 @@
 //! Portals itself: puts into a posted descriptor, as the papers' own modules did.
 
 use crate::error::Error;
-use crate::machine::Machine;
-use portals::{SetupError, lasting};
+use crate::raw::pair::{self, Pair};
+use crate::raw::{OverPortals, Pattern};
+use crate::seastar::machine::Machine;
+use portals::{ProcessId, SetupError, lasting};
 use portals_soft::NicConfig;
 use portals_timed::{Kernel, Picos, TimedNic, World};
-use raw::{OverPortals, Pattern};
 
 /// Messages before time is taken.
 const WARM_UP: u32 = 2;
@@ -42,33 +43,48 @@ pub(crate) fn run(
     pattern: Pattern,
     messages: u32,
 ) -> Result<f64, Error> {
-    let failed = |error| {
-        Error::Setup(SetupError { what: "Portals itself", parameters: "portals_", step: "a call", error })
-    };
     let world = World::new(machine.mesh, machine.costs, Kernel::Catamount);
     let made = [0, 1].map(|me| Party::new(&world, nodes, me, bytes).map_err(failed));
     let [first, second] = made;
-    let mut parties = [first?, second?];
-    parties.iter_mut().for_each(|party| party.module.begin(pattern, bytes, messages + WARM_UP));
-    let ids = nodes.map(|node| World::id(node, 0));
-    let now = |which: usize| world.now(ids[which]);
-    while !parties.iter().all(|party| party.module.is_done()) {
-        let order = if now(0) <= now(1) { [0, 1] } else { [1, 0] };
-        let mut happened = false;
-        for which in order {
-            happened = parties[which].turn(|| now(which)).map_err(failed)?;
-            if happened {
-                break;
-            }
-        }
-        if happened {
-            continue;
-        }
-        let wake = |which: usize| world.next_wake(ids[which]).map(|at| (at.max(now(which)), which));
-        let next = [wake(0), wake(1)].into_iter().flatten().min();
-        let Some((at, which)) = next else { return Err(Error::Stuck { unfinished: 2, first: 0 }) };
-        world.idle_until(ids[which], at);
+    let mut sides = Sides { world, ids: nodes.map(|node| World::id(node, 0)), parties: [first?, second?] };
+    sides.parties.iter_mut().for_each(|party| party.module.begin(pattern, bytes, messages + WARM_UP));
+    pair::run(&mut sides)?;
+    let begun = sides.parties[1].begun.unwrap_or(0);
+    Ok((sides.now(1) - begun) as f64 / 1000.0 / f64::from(messages))
+}
+
+struct Sides {
+    world: World,
+    ids: [ProcessId; 2],
+    parties: [Party; 2],
+}
+
+impl Pair for Sides {
+    fn now(&self, side: usize) -> Picos {
+        self.world.now(self.ids[side])
     }
-    let begun = parties[1].begun.unwrap_or(0);
-    Ok((now(1) - begun) as f64 / 1000.0 / f64::from(messages))
+
+    fn is_done(&self, side: usize) -> bool {
+        self.parties[side].module.is_done()
+    }
+
+    fn turn(&mut self, side: usize) -> Result<bool, Error> {
+        let (world, id) = (&self.world, self.ids[side]);
+        self.parties[side].turn(|| world.now(id)).map_err(failed)
+    }
+
+    fn idle(&mut self) -> bool {
+        let wake = |side| self.world.next_wake(self.ids[side]).map(|at| (at.max(self.now(side)), side));
+        let Some((at, side)) = [wake(0), wake(1)].into_iter().flatten().min() else { return false };
+        self.world.idle_until(self.ids[side], at);
+        true
+    }
+
+    fn nanoseconds(&self) -> u64 {
+        self.now(0).max(self.now(1)) / 1000
+    }
+}
+
+fn failed(error: portals::Error) -> Error {
+    Error::Portals(SetupError { what: "Portals itself", parameters: "portals_", step: "a call", error })
 }

@@ -8,10 +8,10 @@
 //! ```
 //! Both modules are state machines. Their owner gives turns: two processes of a job spin (`alhena bench raw`), and on
 //! virtual time the side whose clock is earlier has its turn first.
-#![forbid(unsafe_code)]
 
 mod gemini;
 mod over_portals;
+pub(crate) mod pair;
 
 pub use gemini::{Carrier, OverGemini};
 pub use over_portals::OverPortals;

@@ -1,14 +1,18 @@
 //! One rank of an application.
 
 use super::plans::{Partners, Phase, Plan, STEPS};
-use crate::cluster::{Program, Step};
-use crate::port::{Places, RankPort, WORD};
-use crate::rank::Rank;
+use crate::endpoint::CONTEXT;
+use crate::port::{Group, Places, RankPort};
+use crate::seastar::cluster::{Program, Step};
+use crate::seastar::rank::Rank;
 use abi::Result;
-use coll::{Execution, Layout, Shape, State};
+use coll::{Execution, Layout, Shape};
 use pml::ReqId;
 use portals_timed::Picos;
 use std::sync::Arc;
+
+/// Bytes of an element of a reduction.
+const WORD: usize = 8;
 
 pub(super) struct Skeleton {
     plan: Arc<Plan>,
@@ -162,12 +166,12 @@ impl Skeleton {
                     send: memory.part(0, bytes),
                     recv: memory.part(bytes, bytes),
                     arena: memory.part(2 * bytes, self.execution.arena_bytes()),
+                    element: WORD,
                 };
-                let mut port = RankPort { rank, places, tag: 100 };
-                match self.execution.advance(&mut port) {
-                    State::Done => {}
-                    State::Failed(error) => return Err(error),
-                    State::Pending | State::UserReduce { .. } => return Ok(Some(Step::Waiting)),
+                let group = Group::Shifted(0);
+                let mut port = RankPort { rank, places, context: CONTEXT, tag: 100, group };
+                if !port.advance(&mut self.execution)? {
+                    return Ok(Some(Step::Waiting));
                 }
             }
         }

@@ -1,13 +1,13 @@
 //! The experiments of the papers between two nodes.
 
-use crate::cluster::Cluster;
 use crate::error::Error;
-use crate::machine::Machine;
-use crate::programs::{Hoard, Mode, PingPong, Stream};
-use crate::raw_pair;
-use crate::system::System;
+use crate::raw::Pattern;
+use crate::seastar::cluster::Cluster;
+use crate::seastar::machine::Machine;
+use crate::seastar::programs::{Hoard, Mode, PingPong, Stream};
+use crate::seastar::raw_pair;
+use crate::seastar::system::System;
 use portals::Status;
-use raw::Pattern;
 
 /// Rounds over which is averaged. Virtual time does not vary, but the first rounds differ.
 const ROUNDS: u32 = 6;

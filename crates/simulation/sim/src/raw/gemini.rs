@@ -1,6 +1,6 @@
 //! Messages into a mailbox of Gemini, or puts into registered memory, to and fro.
 
-use crate::{Exchange, Pattern};
+use super::{Exchange, Pattern};
 use gni::{
     ANY_TAG, Cq, CqFault, CqMode, Ep, Error, Gni, InstId, MemFlags, MemHandle, PeAddr, PostDescriptor,
     PostKind, Result, SmsgAttr, SmsgType, Time,

@@ -1,6 +1,6 @@
 //! The systems that the papers compare: which message layer, and what its own code costs.
 
-use crate::rank::{Mpi, Stack};
+use crate::seastar::stack::{Mpi, Stack};
 use btl_portals::{BtlPortalsParams, Portals as OverPortals};
 use mtl_portals::{Device, Long, MtlPortalsParams, PortalsMtl};
 use mtl_shmem::{MtlShmemParams, ShmemMtl};

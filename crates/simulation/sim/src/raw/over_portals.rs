@@ -1,6 +1,6 @@
 //! Puts of Portals into a posted descriptor.
 
-use crate::{Exchange, Pattern};
+use super::{Exchange, Pattern};
 use mem::UserMem;
 use portals::{
     Ack, Descriptor, Eq, Error, EventKind, Md, NewEntry, Options, Portals, Position, ProcessId, ProcessMatch,

@@ -12,30 +12,15 @@
 //! takes no time here: the three interrupts of its two puts are enough), every bandwidth, every step.
 
 use crate::error::Error;
-use crate::experiments::{latency, raw_latency};
-use crate::programs::Mode;
-use crate::system::{Software, System};
-use portals_timed::{Costs, Mesh};
+use crate::seastar::experiments::{latency, raw_latency};
+use crate::seastar::machine::Machine;
+use crate::seastar::programs::Mode;
+use crate::seastar::system::{Software, System};
+use portals_timed::Mesh;
 
 /// What a port of the XT4 injects or takes, in bytes per nanosecond: Brightwell, Underwood and Vaughan measured 2.0 on
 /// SeaStar 2.1 where SeaStar 1.2 had 1.1 (*Performance Impact of the Red Storm Upgrade*).
 const SEASTAR_2: f64 = 2.0;
-
-/// A machine with its costs.
-#[derive(Clone, Debug)]
-pub struct Machine {
-    /// For people.
-    pub name: &'static str,
-    /// Where nodes are.
-    pub mesh: Mesh,
-    /// What the network costs.
-    pub costs: Costs,
-    /// Ranks of an application on a node.
-    pub cores: u32,
-    /// Rate of copies in bytes per nanosecond.
-    pub copy_rate: f64,
-    software: Vec<(System, Software)>,
-}
 
 /// Half round trips of 0 bytes in nanoseconds, as the papers have them.
 pub mod paper {
@@ -58,12 +43,6 @@ pub mod paper {
 }
 
 impl Machine {
-    /// A machine with the costs that sources give, and no time for the code of layers that none is known of.
-    pub fn sourced(name: &'static str, mesh: Mesh) -> Machine {
-        let software = vec![(System::Cm, Software::CM), (System::Ob1, Software::OB1)];
-        Machine { name, mesh, costs: Costs::SOURCED, cores: 1, copy_rate: Software::COPY_RATE, software }
-    }
-
     /// Red Storm, fitted.
     ///
     /// # Errors
@@ -93,30 +72,10 @@ impl Machine {
         Ok(machine)
     }
 
-    /// The same with other costs of the network; the code of layers stays.
-    pub fn with(&self, costs: Costs) -> Machine {
-        Machine { costs, ..self.clone() }
-    }
-
-    /// What a layer's own code costs.
-    pub fn software(&self, system: System) -> Software {
-        let known = self.software.iter().find(|(of, _)| *of == system);
-        let known = known.map_or(Software::NONE, |(_, software)| *software);
-        Software { copy_rate: self.copy_rate, ..known }
-    }
-
     /// Gives a layer's code the time that is missing to a half round trip of 0 bytes; none where nothing is missing.
     fn fit(&mut self, system: System, goal: f64) -> Result<(), Error> {
         let missing = goal - latency(self, system, 0, Mode::Posted)?;
         self.software.push((system, Software::halves(missing.max(0.0))));
         Ok(())
-    }
-
-    /// Two neighbouring nodes.
-    pub(crate) const NEAR: [u32; 2] = [0, 1];
-
-    /// Nodes for so many ranks, side by side.
-    pub(crate) fn nodes(&self, ranks: u32) -> Vec<u32> {
-        (0..ranks).map(|rank| rank / self.cores).collect()
     }
 }

@@ -1,9 +1,9 @@
 //! All ranks of a job, and the order in which they run.
 
 use crate::error::Error;
-use crate::machine::Machine;
-use crate::rank::Rank;
-use crate::system::{Software, System};
+use crate::seastar::machine::Machine;
+use crate::seastar::rank::Rank;
+use crate::seastar::system::{Software, System};
 use portals::{ProcessId, lasting};
 use portals_soft::NicConfig;
 use portals_timed::{Kernel, Picos, TimedNic, World};
@@ -87,7 +87,7 @@ impl<P: Program> Cluster<P> {
     ) -> Result<Cluster<P>, Error> {
         let of_machine = machine.mesh.nodes();
         if nodes.len() as u32 > of_machine {
-            return Err(Error::TooSmall { ranks: nodes.len() as u32, nodes: of_machine });
+            return Err(Error::TooSmall { needed: nodes.len() as u64, nodes: of_machine });
         }
         let world = World::new(machine.mesh, machine.costs, Kernel::Catamount);
         let mut processes = std::collections::HashMap::new();
@@ -102,7 +102,7 @@ impl<P: Program> Cluster<P> {
         for (me, fabric) in (0..).zip(fabrics) {
             let program = make(me);
             let nic = TimedNic::new(fabric, NicConfig::default());
-            let mpi = system.make(nic, &ids, me).map_err(Error::Setup)?;
+            let mpi = system.make(nic, &ids, me).map_err(Error::Portals)?;
             let own = lasting(program.memory());
             let rank = Rank::new(mpi, world.clone(), (ids[me as usize], me), own, (system, software));
             let (own, news, queued) = (None, BinaryHeap::new(), None);
@@ -168,7 +168,8 @@ impl<P: Program> Cluster<P> {
         while self.unfinished > 0 {
             let Some(Reverse((at, rank))) = self.queue.pop() else {
                 let first = self.slots.iter().position(|slot| !slot.done).unwrap_or(0) as u32;
-                return Err(Error::Stuck { unfinished: self.unfinished, first });
+                let at = self.slots.iter().map(|slot| slot.rank.now()).max().unwrap_or(0) / 1000;
+                return Err(Error::Stuck { unfinished: self.unfinished, first, at });
             };
             let slot = &mut self.slots[rank as usize];
             if slot.queued != Some(at) {

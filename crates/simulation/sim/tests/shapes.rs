@@ -1,9 +1,11 @@
 //! Shapes of the two papers' figures between two nodes.
 
 use portals_timed::{Costs, Mesh};
-use seastar::experiments::{bandwidth, latency, nic_use, raw_bandwidth, raw_latency, raw_latency_between};
-use seastar::machine::{Machine, paper};
-use seastar::{Mode, System};
+use sim::seastar::experiments::{
+    bandwidth, latency, nic_use, raw_bandwidth, raw_latency, raw_latency_between,
+};
+use sim::seastar::{Machine, paper};
+use sim::seastar::{Mode, System};
 
 const PLAIN: System = System::Mpich1 { very_short: false, rendezvous: false };
 const RENDEZVOUS: System = System::Mpich1 { very_short: true, rendezvous: true };

@@ -1,7 +1,7 @@
 //! What two ranks do.
 
-use crate::cluster::{Program, Step};
-use crate::rank::Rank;
+use crate::seastar::cluster::{Program, Step};
+use crate::seastar::rank::Rank;
 use abi::Result;
 use mem::PeerBytes;
 use pml::ReqId;

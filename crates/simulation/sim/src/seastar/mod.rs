@@ -14,22 +14,21 @@
 //! ([`Software`]): a time for each send and each receive, and copies. One rank runs on a node, and of an application as many
 //! as [`Machine::cores`] says.
 //!
-//! [`machine`] says which costs are fitted to which of the papers' points; all other figures are predictions.
-#![forbid(unsafe_code)]
+//! [`paper`] and its file say which costs are fitted to which of the papers' points; all other figures are predictions.
 
 pub mod applications;
 mod cluster;
-mod error;
 pub mod experiments;
+mod fitted;
 pub mod machine;
-mod port;
 mod programs;
 mod rank;
 mod raw_pair;
+mod stack;
 mod system;
 
 pub use cluster::{Cluster, Program, Step};
-pub use error::Error;
+pub use fitted::paper;
 pub use machine::Machine;
 pub use programs::Mode;
 pub use rank::Rank;

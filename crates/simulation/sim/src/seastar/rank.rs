@@ -1,88 +1,13 @@
 //! One virtual rank's message layer, memory and clock.
 
-use crate::system::{Software, System};
+use crate::port::Member;
+use crate::seastar::stack::Mpi;
+use crate::seastar::system::{Software, System};
 use abi::{Error, Result};
-use btl::{Alone, Bounds, Btl, Peer, Receiver};
 use mem::UserMem;
-use pml::{Data, LayerState, Mode, Pattern, Receives, ReqId, SendTo, Sends};
-use portals::{Portals, ProcessId, Status};
-use portals_timed::{Picos, TimedNic, World};
-
-/// The context of all messages: one communicator.
-const CONTEXT: u32 = 0;
-
-/// A message layer, whichever.
-pub(crate) trait Mpi {
-    fn isend(&mut self, to: u32, tag: i32, from: UserMem) -> Result<Option<ReqId>>;
-    fn irecv(&mut self, from: u32, tag: i32, into: UserMem) -> Result<ReqId>;
-    /// Whether a message waits for this receive.
-    fn is_here(&mut self, from: u32, tag: i32) -> bool;
-    /// `None`: it is under way. Otherwise its error class.
-    fn take(&mut self, id: ReqId) -> Option<i32>;
-    /// One turn; how many things happened.
-    fn progress(&mut self) -> usize;
-    /// Gives the NIC alone a turn, as its interrupts do while the process computes.
-    fn interrupt(&mut self);
-    /// Whether something is under way whose going on no news of the network may announce.
-    fn needs_polling(&self) -> bool;
-    fn status(&mut self, register: Status) -> u64;
-}
-
-/// A message layer with what it stands on; `nic` finds the NIC in them.
-pub(crate) struct Stack<L, B, F> {
-    pub(crate) layer: L,
-    pub(crate) btl: B,
-    pub(crate) me: u32,
-    pub(crate) nic: F,
-}
-
-fn pattern(from: u32, tag: i32) -> Pattern {
-    Pattern { context: CONTEXT, source: from as i32, tag, peer: Some(Peer(from)), owner: 0 }
-}
-
-impl<L, B, F> Mpi for Stack<L, B, F>
-where
-    B: Btl,
-    L: Sends<B> + Receives<B> + LayerState + Receiver<B>,
-    F: for<'a> Fn(&'a mut L, &'a mut B) -> &'a mut TimedNic,
-{
-    fn isend(&mut self, to: u32, tag: i32, from: UserMem) -> Result<Option<ReqId>> {
-        let to = SendTo { peer: Peer(to), context: CONTEXT, source: self.me, tag, owner: 0 };
-        let data = Data::Contiguous(from);
-        if self.layer.needs_poll(to.peer, &data, false) {
-            self.progress();
-        }
-        self.layer.isend(&mut self.btl, &to, data, Mode::Standard)
-    }
-
-    fn irecv(&mut self, from: u32, tag: i32, into: UserMem) -> Result<ReqId> {
-        self.layer.irecv(&mut self.btl, &pattern(from, tag), Data::Contiguous(into))
-    }
-
-    fn is_here(&mut self, from: u32, tag: i32) -> bool {
-        self.layer.iprobe(&mut self.btl, &pattern(from, tag)).is_some()
-    }
-
-    fn take(&mut self, id: ReqId) -> Option<i32> {
-        self.layer.take(id).map(|done| done.error)
-    }
-
-    fn progress(&mut self) -> usize {
-        btl::poll(&mut Alone(&mut self.btl, &mut self.layer), Bounds::USUAL)
-    }
-
-    fn interrupt(&mut self) {
-        (self.nic)(&mut self.layer, &mut self.btl).progress();
-    }
-
-    fn needs_polling(&self) -> bool {
-        self.layer.waits_for_room() || self.layer.needs_turn() || !self.btl.is_flushed()
-    }
-
-    fn status(&mut self, register: Status) -> u64 {
-        (self.nic)(&mut self.layer, &mut self.btl).status(register).unwrap_or(0)
-    }
-}
+use pml::ReqId;
+use portals::{ProcessId, Status};
+use portals_timed::{Picos, World};
 
 /// A receive under way.
 struct Receiving {
@@ -178,5 +103,24 @@ impl Rank {
             self.spend(self.software.recv + self.system.copying_in(bytes, early, &self.software));
         }
         Ok(true)
+    }
+}
+
+/// Ranks share no memory.
+impl Member for Rank {
+    fn isend(&mut self, _context: u32, to: u32, tag: i32, from: UserMem) -> Result<Option<ReqId>> {
+        Rank::isend(self, to, tag, from)
+    }
+
+    fn irecv(&mut self, _context: u32, from: u32, tag: i32, into: UserMem) -> Result<ReqId> {
+        Rank::irecv(self, from, tag, into)
+    }
+
+    fn take(&mut self, id: ReqId) -> Result<bool> {
+        Rank::take(self, id)
+    }
+
+    fn copies(&self, bytes: usize) {
+        self.spend(bytes as f64 / self.software.copy_rate);
     }
 }

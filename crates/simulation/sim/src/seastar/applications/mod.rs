@@ -7,10 +7,10 @@
 mod plans;
 mod skeleton;
 
-use crate::cluster::Cluster;
 use crate::error::Error;
-use crate::machine::Machine;
-use crate::system::System;
+use crate::seastar::cluster::Cluster;
+use crate::seastar::machine::Machine;
+use crate::seastar::system::System;
 use coll::Coll;
 use coll::algorithms::registry::{self, Algorithm};
 use skeleton::Skeleton;

@@ -1,7 +1,7 @@
 //! What the XT4 paper says of applications: which layer is better depends on the program.
 
-use seastar::applications::{ALLREDUCES, Application, Job, Times, allreduce, run};
-use seastar::{Machine, System};
+use sim::seastar::applications::{ALLREDUCES, Application, Job, Times, allreduce, run};
+use sim::seastar::{Machine, System};
 
 const SYSTEMS: [System; 3] = [System::Cm, System::Ob1, System::Cray];
 
