@@ -136,7 +136,6 @@ fn check_alltoall(name: &str, build: Build) {
 #[test]
 fn alltoall_v_and_w() {
     check_alltoall("linear_v", alltoall::linear_v);
-    check_alltoall("linear_sync_v", alltoall::linear_sync_v);
     check_alltoall("scattered_v", alltoall::scattered_v);
     check_alltoall("pairwise_v", alltoall::pairwise_v);
     check_alltoall("slots", parts::alltoall_all);

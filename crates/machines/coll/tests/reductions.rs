@@ -166,8 +166,6 @@ fn scan_algorithms() {
     check_scan("linear_exclusive", false, scan::linear_exclusive);
     check_scan("recursive_doubling", true, scan::recursive_doubling);
     check_scan("recursive_doubling_exclusive", false, scan::recursive_doubling_exclusive);
-    check_scan("binomial", true, scan::binomial);
-    check_scan("binomial_exclusive", false, scan::binomial_exclusive);
 }
 
 /// Writes down the association: the operation is the pairing of its operands, as text.

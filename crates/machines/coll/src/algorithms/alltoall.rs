@@ -41,11 +41,6 @@ pub fn linear_sync(p: &Params) -> Schedule {
     in_flight(p, REGULAR, p.fanout_or(4, 1))
 }
 
-/// [`linear_sync`] for blocks of different sizes or types.
-pub fn linear_sync_v(p: &Params) -> Schedule {
-    in_flight(p, IRREGULAR, p.fanout_or(4, 1))
-}
-
 fn in_flight(p: &Params, blocks: Blocks, limit: u32) -> Schedule {
     if p.in_place {
         return in_place(p, blocks);

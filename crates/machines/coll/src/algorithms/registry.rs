@@ -257,7 +257,6 @@ algorithms! {
     }
     Alltoallv {
         "linear" alltoall::linear_v: PLAIN;
-        "linear_sync" alltoall::linear_sync_v: FANOUT;
         "scattered" alltoall::scattered_v: FANOUT;
         "pairwise" alltoall::pairwise_v: PLAIN;
         "slots_all" parts::alltoall_all: PARTS, exchange by Slots;
@@ -266,7 +265,6 @@ algorithms! {
     }
     Alltoallw {
         "linear" alltoall::linear_v: PLAIN;
-        "linear_sync" alltoall::linear_sync_v: FANOUT;
         "scattered" alltoall::scattered_v: FANOUT;
         "pairwise" alltoall::pairwise_v: PLAIN;
         "slots_all" parts::alltoall_all: PARTS, exchange by Slots;
@@ -338,7 +336,6 @@ algorithms! {
     }
     Scan {
         "recursive_doubling" scan::recursive_doubling: PLAIN;
-        "binomial" scan::binomial: PLAIN;
         "linear" scan::linear: CANONICAL_SEGMENTS;
         "hierarchical" reductions::scan: PLAIN;
         "slots_all" blocks::scan_all: SLOTS, exchange by Slots;
@@ -346,7 +343,6 @@ algorithms! {
     }
     Exscan {
         "recursive_doubling" scan::recursive_doubling_exclusive: PLAIN;
-        "binomial" scan::binomial_exclusive: PLAIN;
         "linear" scan::linear_exclusive: CANONICAL_SEGMENTS;
         "hierarchical" reductions::exscan: PLAIN;
         "slots_all" blocks::exscan_all: SLOTS, exchange by Slots;
