@@ -1,15 +1,17 @@
 //! Ending the job at once: without locks and without memory from the heap, so that a signal handler may do it, whatever it
 //! has interrupted.
 
+use std::ffi::{c_char, c_int, c_void};
 use std::fmt::{self, Write};
 use std::os::fd::RawFd;
 
 use connect::Urgent;
 use connect::channel::URGENT_OVERHEAD;
 
-use crate::job::exit_status;
-use crate::pmix::AbortFunction;
 use crate::wire::escape_byte;
+
+/// `PMIx_Abort`.
+pub(crate) type AbortFunction = unsafe extern "C" fn(c_int, *const c_char, *mut c_void, usize) -> c_int;
 
 /// What ending the job needs. Plain data, so that it can be read without a lock.
 #[derive(Clone, Copy, Debug)]
@@ -164,6 +166,11 @@ fn write_all(mut bytes: &[u8], write: impl Fn(&[u8]) -> isize) -> bool {
     true
 }
 
+/// An error code as a process can return it: never 0, for `MPI_Abort` is no success.
+pub fn exit_status(code: i32) -> i32 {
+    if code & 0xff == 0 { 1 } else { code & 0xff }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -175,5 +182,12 @@ mod tests {
         let _ = write!(text, "bc");
         assert_eq!(text.bytes().len(), ROOM);
         assert_eq!(text.bytes()[ROOM - 1], b'b');
+    }
+
+    #[test]
+    fn an_abort_is_never_a_success() {
+        assert_eq!(exit_status(0), 1);
+        assert_eq!(exit_status(256), 1);
+        assert_eq!(exit_status(7), 7);
     }
 }

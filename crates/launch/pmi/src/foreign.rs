@@ -17,8 +17,8 @@ use crate::wireup::{self, Record};
 
 use crate::Error;
 use crate::connection::Connection;
-use crate::job::Space;
 use crate::protocol::{FENCE, PUT};
+use crate::space::Space;
 use crate::text;
 use crate::wire::{MAX_PUT, escape, unescape};
 
@@ -174,7 +174,7 @@ mod tests {
     use std::thread;
 
     use super::*;
-    use crate::job::Server;
+    use crate::pmi1::Server;
     use crate::wire::Line;
 
     /// A launcher's key space: what was put, with the longest line that was read.

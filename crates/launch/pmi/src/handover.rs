@@ -19,7 +19,8 @@ use std::os::fd::AsFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::Duration;
 
-use crate::Segment;
+use platform::memory_file::MemoryFile as Segment;
+
 use crate::affinity::{self, Mask};
 use crate::connection::Connection;
 use crate::{Error, scm, socket};

@@ -2,16 +2,15 @@
 
 use std::os::fd::AsRawFd;
 
+use platform::memory_file::MemoryFile as Segment;
+
 use crate::Error;
-use crate::Segment;
 use crate::abort::Abort;
-use crate::connection::Connection;
 use crate::foreign::{Foreign, Whose};
 use crate::lost::Suspicions;
 use crate::native::Native;
-use crate::pmix::Pmix;
+use crate::space::Space;
 use crate::star::Star;
-use crate::wire::{MAX_KEY, MAX_PUT, escape, unescape};
 
 /// Everything a rank knows about its job once it has joined. Made by [`crate::attach`].
 #[derive(Debug)]
@@ -79,29 +78,6 @@ impl Fence {
     pub fn wait(&mut self) -> Result<(), Error> {
         self.service.fence(self.rank)
     }
-}
-
-/// The key space of a launcher of others, and the launcher behind it.
-pub(crate) enum Space {
-    Pmi(Server),
-    Pmix(Box<Pmix>),
-    /// Rank 0 keeps it, because the launcher has none.
-    Star(Star),
-}
-
-/// A process's place in its job, as its launcher tells it.
-pub(crate) struct Place {
-    pub(crate) rank: u32,
-    pub(crate) size: u32,
-    pub(crate) app_num: i32,
-    pub(crate) universe_size: Option<u32>,
-    pub(crate) node_of: Vec<u32>,
-}
-
-/// A PMI-1 server of another launcher.
-pub(crate) struct Server {
-    pub(crate) connection: Connection,
-    pub(crate) kvs: String,
 }
 
 impl Job {
@@ -244,111 +220,12 @@ impl Job {
     }
 }
 
-impl Space {
-    pub(crate) fn put(&mut self, rank: u32, key: &str, value: &str) -> Result<(), Error> {
-        let (key, value) = (format!("{}-{rank}", escape(key)), escape(value));
-        for (text, limit) in [(key.as_str(), MAX_KEY), (&value, MAX_PUT)] {
-            if text.len() >= limit {
-                return Err(Error::TooLong { what: text.to_owned(), limit: limit - 1 });
-            }
-        }
-        match self {
-            Space::Pmi(server) | Space::Star(Star { server, .. }) => server.put(&key, &value),
-            Space::Pmix(client) => client.put(&key, &value),
-        }
-    }
-
-    /// What `rank` has put under `key` before the last fence. A caller asks only for what each rank of its kind puts: some
-    /// launchers wait for other keys for ever.
-    pub(crate) fn get(&mut self, rank: u32, key: &str) -> Result<String, Error> {
-        let key = format!("{}-{rank}", escape(key));
-        let value = match self {
-            Space::Pmi(server) | Space::Star(Star { server, .. }) => {
-                let missing = || format!("key {key} is missing after the fence");
-                server.get(&key)?.ok_or_else(|| Error::protocol("get", &missing()))?
-            }
-            Space::Pmix(client) => client.get(rank, &key)?,
-        };
-        Ok(unescape(&value).into_owned())
-    }
-
-    pub(crate) fn fence(&mut self) -> Result<(), Error> {
-        match self {
-            Space::Pmi(server) | Space::Star(Star { server, .. }) => {
-                server.connection.request("fence", "cmd=barrier_in\n", "barrier_out").map(drop)
-            }
-            Space::Pmix(client) => client.fence(),
-        }
-    }
-
-    fn finalized(&mut self) -> Result<(), Error> {
-        match self {
-            Space::Pmi(server) => server.finalize(),
-            Space::Pmix(client) => client.finalize(),
-            Space::Star(star) => star.finalize(),
-        }
-    }
-}
-
 /// The node of `rank`, and the rank as its node's record has it.
 fn whose(rank: u32, node_of: &[u32]) -> Option<(u32, Whose)> {
     let &node = node_of.get(rank as usize)?;
     let leader = node_of.iter().position(|&other| other == node)? as u32;
     let place = node_of[..rank as usize].iter().filter(|&&other| other == node).count() as u32;
     Some((node, Whose { leader, place }))
-}
-
-impl Server {
-    fn put(&mut self, key: &str, value: &str) -> Result<(), Error> {
-        let step = "put";
-        let text = format!("cmd=put kvsname={} key={key} value={value}\n", self.kvs);
-        let reply = self.connection.request(step, &text, "put_result")?;
-        if reply.line().number::<i32>("rc").unwrap_or(0) != 0 {
-            return Err(Error::Refused { step, message: reply.line().text().to_owned() });
-        }
-        Ok(())
-    }
-
-    /// The value as it stands in the space.
-    pub(crate) fn get(&mut self, key: &str) -> Result<Option<String>, Error> {
-        let text = format!("cmd=get kvsname={} key={key}\n", self.kvs);
-        let reply = self.connection.request("get", &text, "get_result")?;
-        let line = reply.line();
-        if line.number::<i32>("rc").unwrap_or(0) != 0 {
-            return Ok(None);
-        }
-        Ok(line.get_rest("value").map(str::to_owned))
-    }
-
-    pub(crate) fn finalize(&mut self) -> Result<(), Error> {
-        self.connection.request("MPI_Finalize", "cmd=finalize\n", "finalize_ack").map(drop)
-    }
-}
-
-impl std::fmt::Debug for Space {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Space::Pmi(server) => server.fmt(f),
-            Space::Pmix(_) => f.write_str("Pmix"),
-            Space::Star(star) => star.server.fmt(f),
-        }
-    }
-}
-
-impl std::fmt::Debug for Server {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Server").field("kvs", &self.kvs).finish_non_exhaustive()
-    }
-}
-
-/// An error code as a process can return it: never 0, for `MPI_Abort` is no success.
-pub fn exit_status(code: i32) -> i32 {
-    if code & 0xff == 0 { 1 } else { code & 0xff }
-}
-
-/// The ranks on `node`, ascending.
-pub(crate) fn ranks_on(node: u32, node_of: &[u32]) -> Vec<u32> {
-    (0..node_of.len() as u32).filter(|&rank| node_of[rank as usize] == node).collect()
 }
 
 #[cfg(test)]
@@ -363,12 +240,5 @@ mod tests {
         job.fence().unwrap();
         assert_eq!(job.get(0, "a").unwrap().as_deref(), Some("3"));
         assert_eq!(job.get(0, "b").unwrap(), None);
-    }
-
-    #[test]
-    fn an_abort_is_never_a_success() {
-        assert_eq!(exit_status(0), 1);
-        assert_eq!(exit_status(256), 1);
-        assert_eq!(exit_status(7), 7);
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! ```text
 //!   attach()
-//!     ├─ ALHENA_PMI names our own mpiexec's          → native: one round trip          (native.rs, socket.rs)
+//!     ├─ ALHENA_PMI names our own mpiexec's          → native: one round trip          (hello.rs, native.rs, socket.rs)
 //!     │  connection, and its proxy's socket
-//!     ├─ PMI_FD or PMI_PORT of another launcher      → PMI-1                           (standard.rs)
+//!     ├─ PMI_FD or PMI_PORT of another launcher      → PMI-1                           (standard.rs, pmi1.rs)
 //!     ├─ PMIX_* of another launcher                  → its library, by dlopen          (pmix.rs, library.rs)
 //!     ├─ SLURM_STEP_* alone                          → rank 0 keeps the key space      (slurm.rs, star.rs, munge.rs)
 //!     ├─ signs of a launcher of several processes    → error: who was seen, what to run (launcher.rs)
@@ -25,20 +25,25 @@ mod connection;
 mod error;
 mod foreign;
 mod handover;
+mod hello;
 pub mod hex;
 mod job;
+mod join;
 mod launcher;
 mod library;
 pub mod lost;
 pub mod mapping;
 mod munge;
 mod native;
+mod pmi1;
 mod pmix;
 pub mod protocol;
+mod random;
 pub mod scm;
 pub mod server;
 mod slurm;
 pub mod socket;
+mod space;
 mod standard;
 mod star;
 mod text;
@@ -47,14 +52,15 @@ pub mod told;
 pub mod wire;
 pub mod wireup;
 
-pub use abort::Abort;
+pub use abort::{Abort, exit_status};
 pub use error::Error;
-use job::Space;
-pub use job::{Fence, Job, exit_status};
+pub use job::{Fence, Job};
+pub use join::SegmentBytes;
 pub use launcher::ALLOW_SINGLETON;
 pub use native::kvs_name;
 pub use platform::memory_file::MemoryFile as Segment;
-pub use standard::SegmentBytes;
+pub use random::random;
+use space::Space;
 
 /// Joins the job that this process was started for; a process that no launcher started is rank 0 of 1.
 ///
@@ -63,26 +69,22 @@ pub use standard::SegmentBytes;
 ///
 /// Call it once per process: it takes over the descriptor that the environment names.
 pub fn attach(segment_bytes: SegmentBytes) -> Result<Job, Error> {
-    if let Some(job) = native::attach()? {
+    if let Some(job) = hello::attach()? {
         return Ok(job);
     }
     if let Some(contact) = standard::contact()? {
         let (server, place) = standard::meet(contact)?;
-        return standard::join(Space::Pmi(server), place, segment_bytes);
+        return join::join(Space::Pmi(server), place, segment_bytes);
     }
     if let Some(client) = pmix::contact()? {
-        return pmix::join(client, segment_bytes);
+        let place = pmix::place(&client)?;
+        return join::join(Space::Pmix(Box::new(client)), place, segment_bytes);
     }
     if let Some(step) = slurm::step().filter(|_| !launcher::may_be_alone()) {
         let (star, place) = star::meet(&step)?;
-        return standard::join(Space::Star(star), place, segment_bytes);
+        return join::join(Space::Star(star), place, segment_bytes);
     }
     launcher::check_singleton()?;
     launcher::note_lost_environment();
     Job::singleton()
-}
-
-/// A random number from the system.
-pub fn random() -> Result<u64, Error> {
-    platform::random::number().map_err(|source| Error::Io { step: "getrandom", source })
 }

@@ -68,6 +68,11 @@ fn parse_blocks(mut text: &str) -> Option<Vec<Block>> {
     (!blocks.is_empty()).then_some(blocks)
 }
 
+/// The ranks on `node`, ascending.
+pub(crate) fn ranks_on(node: u32, node_of: &[u32]) -> Vec<u32> {
+    (0..node_of.len() as u32).filter(|&rank| node_of[rank as usize] == node).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,9 +9,10 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::PathBuf;
 use std::ptr;
 
-use crate::job::{Place, Space};
+use crate::abort::AbortFunction;
 use crate::library::Library;
-use crate::{Error, SegmentBytes, mapping, standard};
+use crate::pmi1::Place;
+use crate::{Error, mapping};
 
 /// Names the library, where it is not among those that the loader finds.
 const LIBRARY: &str = "ALHENA_LIBPMIX";
@@ -82,9 +83,6 @@ struct Functions {
     version: unsafe extern "C" fn() -> *const c_char,
 }
 
-/// `PMIx_Abort`.
-pub(crate) type AbortFunction = unsafe extern "C" fn(c_int, *const c_char, *mut c_void, usize) -> c_int;
-
 /// This process as a client of a PMIx server.
 pub(crate) struct Pmix {
     functions: Functions,
@@ -132,15 +130,15 @@ impl Functions {
     }
 }
 
-/// Joins the job.
-pub(crate) fn join(client: Pmix, segment_bytes: SegmentBytes) -> Result<crate::Job, Error> {
+/// This process's place in the job.
+pub(crate) fn place(client: &Pmix) -> Result<Place, Error> {
     let rank = client.own.rank;
     let number = |of: u32, key: &CStr| client.told(of, key)?.number();
     let size = number(EVERYBODY, c"pmix.job.size");
     let size = size.ok_or_else(|| Error::protocol(STEP, "no pmix.job.size"))?;
     let size = u32::try_from(size).ok().filter(|&size| rank < size);
     let size = size.ok_or_else(|| Error::protocol(STEP, &format!("rank {rank} of too few")))?;
-    let place = Place {
+    Ok(Place {
         rank,
         size,
         app_num: number(rank, c"pmix.appnum").and_then(|number| i32::try_from(number).ok()).unwrap_or(0),
@@ -148,8 +146,7 @@ pub(crate) fn join(client: Pmix, segment_bytes: SegmentBytes) -> Result<crate::J
             .and_then(|number| u32::try_from(number).ok())
             .filter(|&size| size > 0),
         node_of: client.nodes(size),
-    };
-    standard::join(Space::Pmix(Box::new(client)), place, segment_bytes)
+    })
 }
 
 impl Pmix {

@@ -29,8 +29,8 @@ use connect::{Acceptor, Protection, Role, Secret, Session, Who};
 
 use crate::abort::{self, Abort};
 use crate::connection::Connection;
-use crate::job::{Place, Server};
 use crate::munge::Munge;
+use crate::pmi1::{Place, Server};
 use crate::server::{self, Event, Phase};
 use crate::slurm::Step;
 use crate::standard::{self, Contact};

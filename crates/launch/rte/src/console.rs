@@ -219,6 +219,26 @@ fn is_writable(fd: BorrowedFd<'_>) -> bool {
     matches!(poll(&mut fds, Some(&Timespec::default())), Ok(n) if n > 0)
 }
 
+/// What writes mpiexec's standard output and error: one writer where both are the same file.
+pub(crate) fn writers() -> io::Result<Vec<Writer>> {
+    let (stdout, stderr) = (rustix::stdio::stdout(), rustix::stdio::stderr());
+    let mut writers = vec![Writer::new(stdout)?];
+    let same = match (rustix::fs::fstat(stdout), rustix::fs::fstat(stderr)) {
+        (Ok(a), Ok(b)) => (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino),
+        _ => false,
+    };
+    if !same {
+        writers.push(Writer::new(stderr)?);
+    }
+    Ok(writers)
+}
+
+/// Output number `which` of mpiexec, for messages.
+pub(crate) fn name_of(which: usize, writer: &Writer) -> String {
+    let name = if which == 0 { "standard output" } else { "standard error" };
+    format!("{name} ({})", writer.path())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -20,28 +20,18 @@ use connect::{Role, Secret, Who};
 
 use crate::call;
 use crate::link::Link;
-use crate::messages::{Down, Order, Summons, Up};
+use crate::messages::{Down, Order, Up};
 use crate::prepare::Prepared;
 use crate::spec::{Host, JobSpec, Launcher};
-use crate::{Error, supervisor, wire};
-
-/// First word of what a daemon reads; its version follows, and the number of bytes after the line.
-pub(crate) const HELLO: &str = "alhena-daemon";
-/// Version of everything that mpiexec and its daemons say to each other.
-pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// What a daemon says that finds no way to mpiexec.
-pub(crate) const UNREACHED: &str = "mpiexec cannot be reached from this host";
-/// Most bytes of an order.
-const LONGEST: usize = 256 << 20;
-/// Longest first line.
-const LONGEST_LINE: u64 = 256;
+use crate::summons::{self, LONGEST_LINE, UNREACHED};
+use crate::{Error, supervisor};
 
 /// Runs the part of a job that mpiexec orders by standard input. `segment_bytes` gives the size in bytes of a node's
 /// shared memory for so many ranks.
 ///
 /// Must be called from a process with a single thread.
 pub fn daemon(segment_bytes: pmi::SegmentBytes) -> ExitCode {
-    let outcome = read_summons(io::stdin().lock()).and_then(|summons| {
+    let outcome = summons::read(io::stdin().lock()).and_then(|summons| {
         let secret = Secret::parse(&summons.secret).ok_or("the order has no secret")?;
         let addresses: Option<Vec<_>> = summons.addresses.iter().map(|text| text.parse().ok()).collect();
         let addresses = addresses.ok_or("the order's addresses make no sense")?;
@@ -154,31 +144,6 @@ fn find_mpiexec(address: &str, search: Duration, secret: Secret) -> Result<(Link
     }
 }
 
-/// The order in `input`.
-fn read_summons(mut input: impl BufRead) -> Result<Summons, String> {
-    let mut line = String::new();
-    (&mut input).take(LONGEST_LINE).read_line(&mut line).map_err(|error| error.to_string())?;
-    let words: Vec<&str> = line.split_whitespace().collect();
-    let [HELLO, version, length] = words[..] else {
-        return Err("no order came by standard input; mpiexec starts daemons itself".to_owned());
-    };
-    if version != VERSION {
-        return Err(format!("this is Alhena {VERSION}, and mpiexec is Alhena {version}"));
-    }
-    let length: usize = length.parse().ok().filter(|&length| length < LONGEST).ok_or("a wrong order")?;
-    let mut bytes = Vec::new();
-    input.take(length as u64).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    wire::decode(&bytes).ok_or_else(|| "an order that makes no sense".to_owned())
-}
-
-/// What to write to a daemon's standard input.
-pub(crate) fn write_summons(summons: &Summons) -> Vec<u8> {
-    let body = wire::encode(summons);
-    let mut bytes = format!("{HELLO} {VERSION} {}\n", body.len()).into_bytes();
-    bytes.extend_from_slice(&body);
-    bytes
-}
-
 /// Runs the ranks of host number `host`.
 fn serve(mut link: Link, host: u32, order: Order, segment_bytes: pmi::SegmentBytes) -> ExitCode {
     let outputs = order.outputs.clone();
@@ -251,18 +216,4 @@ fn prepare(host: u32, order: Order, segment_bytes: pmi::SegmentBytes) -> Result<
 fn enter(directory: &Path) -> Result<(), Error> {
     std::env::set_current_dir(directory)
         .map_err(|source| Error::Directory { path: directory.to_owned(), source })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn other_versions_and_no_order_are_told_apart() {
-        let read = |text: &str| read_summons(text.as_bytes()).err().unwrap();
-        assert!(read("").contains("no order"));
-        assert!(read("hello\n").contains("no order"));
-        assert!(read("alhena-daemon 0.0.0 5\n").contains("mpiexec is Alhena 0.0.0"));
-        assert!(read(&format!("alhena-daemon {VERSION} 5\nxxxxx")).contains("no sense"));
-    }
 }

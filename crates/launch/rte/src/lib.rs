@@ -46,6 +46,7 @@ mod spawn;
 pub mod spec;
 mod status;
 mod stdin;
+mod summons;
 mod supervisor;
 mod traces;
 mod tree;

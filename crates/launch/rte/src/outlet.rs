@@ -15,6 +15,9 @@ const HIGH_WATER: usize = 1 << 20;
 /// A frame of output has so many bytes at most, unless it is one line.
 const PIECE: usize = 16 * 1024;
 
+/// mpiexec's outputs as a daemon learns of them: rows and columns of each that is a terminal.
+pub(crate) type Outputs = Vec<Option<(u16, u16)>>;
+
 /// One output.
 pub(crate) enum Outlet {
     /// Written by this process.

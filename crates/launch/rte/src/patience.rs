@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 use crate::console::Writer;
-use crate::proxy::name_of;
+use crate::console::name_of;
 use crate::signals;
 
 /// A console whose reader takes nothing for this long is given up.

@@ -20,6 +20,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions, kill_proc
 use crate::cgroup::Cgroup;
 use crate::control::{self, Message, Received};
 use crate::link::Link;
+use crate::outlet::Outputs;
 use crate::prepare::Prepared;
 use crate::process::Process;
 use crate::signals::{self, Events, Set};
@@ -36,9 +37,6 @@ pub fn run(spec: JobSpec) -> Result<u8, Error> {
     }
     run_with(Prepared::new(spec)?, None)
 }
-
-/// mpiexec's outputs as a daemon is told of them: rows and columns of each that is a terminal.
-pub(crate) type Outputs = Vec<Option<(u16, u16)>>;
 
 /// Runs the ranks of this host to their end, below a proxy. `up` is the proxy's connection with a mpiexec that has other
 /// hosts, too.

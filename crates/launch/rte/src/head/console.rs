@@ -9,12 +9,12 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use super::Head;
+use crate::console::name_of;
 use crate::console::reopen;
 use crate::failure::Failure;
 use crate::link::CREDIT;
 use crate::messages::Down;
 use crate::poller::{Poller, Token};
-use crate::proxy::name_of;
 use crate::pty;
 use crate::spec::Stdin;
 use crate::stdin::above_standard;

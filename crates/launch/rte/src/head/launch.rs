@@ -12,11 +12,11 @@ use rustix::io::Errno;
 use rustix::process::Pid;
 
 use super::{Head, Phase, Stage};
-use crate::daemon;
 use crate::messages::Summons;
 use crate::poller::Token;
 use crate::process::Process;
 use crate::signals::Set;
+use crate::summons;
 
 /// What is kept of a launcher's words, in bytes.
 const WORDS: usize = 4096;
@@ -148,7 +148,7 @@ impl Head {
             host: index as u32,
             order: self.order.clone(),
         };
-        let order = child.stdin.take().map(|stdin| (OwnedFd::from(stdin), daemon::write_summons(&summons)));
+        let order = child.stdin.take().map(|stdin| (OwnedFd::from(stdin), summons::write(&summons)));
         if let Some((stdin, _)) = &order {
             rustix::io::ioctl_fionbio(stdin, true)?;
         }
@@ -256,7 +256,7 @@ impl Head {
     /// What may help after `seen`.
     fn next_step(&self, index: usize, seen: &str) -> String {
         let name = &self.hosts[index].name;
-        if seen.contains(daemon::UNREACHED) {
+        if seen.contains(summons::UNREACHED) {
             // The daemon has started: neither the launcher nor the program is at fault.
             return format!(
                 "let TCP connections from {name} to this host through the firewall (its ports: `sysctl \

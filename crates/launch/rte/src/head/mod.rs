@@ -154,7 +154,7 @@ impl Head {
         poller.watch(&listener, Token::Listener).map_err(watched)?;
         let signals = Events::new(wanted).map_err(Error::system("reading signals"))?;
         poller.watch(&signals, Token::Signal).map_err(Error::system("watching a descriptor"))?;
-        let writers = crate::proxy::writers().map_err(Error::system("opening standard output"))?;
+        let writers = crate::console::writers().map_err(Error::system("opening standard output"))?;
         let input = Input::new(spec.stdin, &poller).map_err(Error::system("opening standard input"))?;
         let order = order(&spec, job, &writers)?;
         let hosts = spec.hosts.iter().enumerate().map(|(index, host)| HostState {

@@ -9,7 +9,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use super::Proxy;
 use super::clock::no_later_than;
 use super::rank::{Flow, Stream};
-use crate::console::Writer;
+use crate::console::{name_of, writers};
 use crate::lines::{Lines, Prefix};
 use crate::outlet::Outlet;
 use crate::pattern::{self, Names};
@@ -29,20 +29,6 @@ const BACKGROUND_DELAY: Duration = Duration::from_millis(500);
 /// mpiexec's standard output and error as writers; one for both where they are the same file.
 pub(super) fn consoles() -> io::Result<Vec<Outlet>> {
     Ok(writers()?.into_iter().map(Outlet::Console).collect())
-}
-
-/// The same as what writes them.
-pub(crate) fn writers() -> io::Result<Vec<Writer>> {
-    let (stdout, stderr) = (rustix::stdio::stdout(), rustix::stdio::stderr());
-    let mut writers = vec![Writer::new(stdout)?];
-    let same = match (rustix::fs::fstat(stdout), rustix::fs::fstat(stderr)) {
-        (Ok(a), Ok(b)) => (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino),
-        _ => false,
-    };
-    if !same {
-        writers.push(Writer::new(stderr)?);
-    }
-    Ok(writers)
 }
 
 /// A forwarder, where ranks cannot have mpiexec's standard input itself.
@@ -247,12 +233,6 @@ impl Proxy {
             }
         }
     }
-}
-
-/// Output number `which` of mpiexec, for messages.
-pub(crate) fn name_of(which: usize, writer: &Writer) -> String {
-    let name = if which == 0 { "standard output" } else { "standard error" };
-    format!("{name} ({})", writer.path())
 }
 
 fn output_token(rank: usize, channel: usize) -> Token {

@@ -13,8 +13,6 @@ mod suspects;
 mod uplink;
 mod wire_up;
 
-pub(crate) use forward::{name_of, writers};
-
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
@@ -130,7 +128,7 @@ pub(crate) fn run(
     control: OwnedFd,
     parent: Pid,
     mask: Set,
-    mut up: Option<(Link, crate::supervisor::Outputs)>,
+    mut up: Option<(Link, crate::outlet::Outputs)>,
 ) -> u8 {
     tree::adopt_orphans();
     // A proxy that is stopped goes on when its mpiexec ends, and then ends the ranks. It is refused for no valid signal,
@@ -153,7 +151,7 @@ pub(crate) fn run(
 }
 
 /// There can be no proxy on `host`. Says so to a mpiexec that has other hosts, too, or prints it.
-fn not_set_up(error: &std::io::Error, host: &str, up: Option<(Link, crate::supervisor::Outputs)>) -> u8 {
+fn not_set_up(error: &std::io::Error, host: &str, up: Option<(Link, crate::outlet::Outputs)>) -> u8 {
     let failure = Failure::NotStarted {
         what: format!("setting up the proxy process on {host}: the system refused"),
         seen: error.to_string(),
@@ -174,7 +172,7 @@ impl Proxy {
         segment_bytes: Option<u64>,
         control: OwnedFd,
         parent: Pid,
-        up: &mut Option<(Link, crate::supervisor::Outputs)>,
+        up: &mut Option<(Link, crate::outlet::Outputs)>,
     ) -> std::io::Result<Proxy> {
         let poller = Poller::new()?;
         let parent = Process::open(parent);

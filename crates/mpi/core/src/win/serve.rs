@@ -14,7 +14,7 @@
 
 use abi::Result;
 use btl::{Class, Peer};
-use engine::{Afterlife, Fate, Head, Message, Operation, Handler, Advance};
+use engine::{Advance, Afterlife, Fate, Handler, Head, Message, Operation};
 use mem::{PeerBytes, UserMem};
 use osc::{Element, NO_TOKEN};
 use pml::Done;

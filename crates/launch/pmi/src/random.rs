@@ -1,0 +1,8 @@
+//! Numbers that nobody can guess.
+
+use crate::Error;
+
+/// A random number from the system.
+pub fn random() -> Result<u64, Error> {
+    platform::random::number().map_err(|source| Error::Io { step: "getrandom", source })
+}
