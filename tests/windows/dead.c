@@ -1,7 +1,9 @@
 /* A process ends while it holds a lock, and the job lives on (-disable-auto-cleanup): those that wait for the lock get an error, and
  * those that wait for others do not. One that was the last to combine elements, over and over, leaves no lock behind. */
+#include <alhena.h>
 #include <mpi.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,7 +12,7 @@
 int main(int argc, char **argv)
 {
     int rank, size, code, i, all = argc > 1 && strcmp(argv[1], "all") == 0, keeper = argc > 1 && strcmp(argv[1], "keeper") == 0,
-        leaves = argc > 1 && strcmp(argv[1], "leaves") == 0;
+        leaves = argc > 1 && strcmp(argv[1], "leaves") == 0, waits = argc > 1 && strcmp(argv[1], "waits") == 0;
     enum { MANY = 16, TIMES = 3000 };
     long *mine, one = 1, ones[MANY] = {1}, seen = -1;
     MPI_Win win, second;
@@ -64,6 +66,53 @@ int main(int argc, char **argv)
                class_of(code));
         code = MPI_Win_fence(0, second);
         printf("%s rank %d: a fence of a process that has ended: %d\n", class_of(code) == MPI_ERR_PROC_ABORTED ? "ok" : "FAIL", rank,
+               class_of(code));
+        fflush(stdout);
+        _exit(0);
+    }
+    if (waits) {
+        MPI_Request request;
+        MPI_Comm copy;
+        uint64_t count;
+
+        MPI_Win_lock_all(0, win);
+        MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+        /* The end of a process shows to those that have a connection with it. */
+        for (i = 0; i < size - 1; i++)
+            if (rank == size - 1)
+                MPI_Recv(&one, 1, MPI_LONG, i, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            else if (rank == i)
+                MPI_Send(&one, 1, MPI_LONG, size - 1, 4, MPI_COMM_WORLD);
+        MPI_Barrier(MPI_COMM_WORLD);
+        /* The last process stops before it ends, so that what the others ask of it is under way. */
+        if (rank == size - 1) {
+            if (fork() == 0) {
+                usleep(300000);
+                kill(getppid(), SIGKILL);
+                _exit(0);
+            }
+            raise(SIGSTOP);
+        }
+        if (rank == 0) {
+            code = MPI_Rget_accumulate(&one, 1, MPI_LONG, &seen, 1, MPI_LONG, size - 1, 0, 1, MPI_LONG, MPI_SUM, win, &request);
+            if (code == MPI_SUCCESS)
+                code = MPI_Wait(&request, MPI_STATUS_IGNORE);
+            /* On one node it may be done at once. */
+            printf("%s rank 0: the request of an operation at a process that ends: %d\n",
+                   class_of(code) == MPI_ERR_PROC_ABORTED || (code == MPI_SUCCESS && seen != -1) ? "ok" : "FAIL", class_of(code));
+        } else {
+            code = MPI_Recv(&one, 1, MPI_LONG, size - 1, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            printf("%s rank %d: a receive from a process that ends: %d\n", class_of(code) == MPI_ERR_PROC_ABORTED ? "ok" : "FAIL", rank,
+                   class_of(code));
+        }
+        code = MPI_Probe(size - 1, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        printf("%s rank %d: a probe for a message of a process that has ended: %d\n",
+               class_of(code) == MPI_ERR_PROC_ABORTED ? "ok" : "FAIL", rank, class_of(code));
+        code = alhena_notices(1, 1, &count, win);
+        printf("%s rank %d: a notice that nobody can raise any more: %d\n", class_of(code) == MPI_ERR_PROC_ABORTED ? "ok" : "FAIL", rank,
+               class_of(code));
+        code = MPI_Barrier(copy);
+        printf("%s rank %d: a barrier with a process that has ended: %d\n", class_of(code) == MPI_ERR_PROC_ABORTED ? "ok" : "FAIL", rank,
                class_of(code));
         fflush(stdout);
         _exit(0);

@@ -75,6 +75,8 @@ pub struct Identity {
     pub xpmem: AtomicU64,
     /// 1 if the rank holds its lock of the node's file, which it has as long as it lives. Written before the address.
     pub present: AtomicU64,
+    /// 1 while the rank has left MPI: its end is no loss for the others.
+    pub away: AtomicU64,
 }
 
 /// The mapped segment. It stays mapped until the process ends: views of it are `'static`.

@@ -174,6 +174,7 @@ impl<B: FastPath> P2p<B> {
     /// again, between polls, until it may.
     pub fn leave(&mut self) -> bool {
         self.farewells.leave();
+        self.bml.set_away(true);
         let may_end = self.farewells.may_end(&mut self.bml, self.peers.next().0);
         self.waits_to_end = !may_end;
         may_end
@@ -182,6 +183,7 @@ impl<B: FastPath> P2p<B> {
     /// Tells the peers that this process is there again, if it had left; whether all of them were told.
     pub fn come_back(&mut self) -> bool {
         self.farewells.come_back();
+        self.bml.set_away(false);
         self.farewells.advance(&mut self.bml, self.peers.next().0)
     }
 
@@ -192,7 +194,7 @@ impl<B: FastPath> P2p<B> {
 
     /// Whether `peer` has said goodbye: its end is no loss.
     pub fn has_left(&self, peer: Peer) -> bool {
-        self.farewells.has_left(peer)
+        self.farewells.has_left(peer) || self.bml.is_away(peer)
     }
 }
 

@@ -39,6 +39,10 @@ pub trait Progress: Owner {
     fn must_arm_again(&self) -> bool;
     /// Takes the announcement back.
     fn disarm(&mut self);
+    /// Whether peers may end without any word of it; see `btl::Btl::must_look_for_losses`.
+    fn must_look_for_losses(&self) -> bool;
+    /// Looks for such; whether something was found, which progress takes.
+    fn look_for_losses(&mut self) -> bool;
 }
 
 impl<S: Progress> Host for Token<S> {
@@ -97,6 +101,14 @@ impl<S: Progress> Host for Token<S> {
 
     fn disarm(state: &mut S) {
         state.disarm();
+    }
+
+    fn must_look_for_losses(state: &S) -> bool {
+        state.must_look_for_losses()
+    }
+
+    fn look_for_losses(state: &mut S) -> bool {
+        state.look_for_losses()
     }
 
     fn sleep(&self, armed: Sleep, deadline: Option<Instant>) {

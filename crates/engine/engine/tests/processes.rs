@@ -167,6 +167,14 @@ impl Progress for State {
     fn disarm(&mut self) {
         self.p2p.bml.disarm();
     }
+
+    fn must_look_for_losses(&self) -> bool {
+        self.p2p.bml.must_look_for_losses()
+    }
+
+    fn look_for_losses(&mut self) -> bool {
+        self.p2p.bml.look_for_losses()
+    }
 }
 
 impl Linked for State {

@@ -9,10 +9,14 @@
 //!        │             └── nothing for a while ─► arm, poll once more, unlock, sleep on the doorbell
 //!        └────────────────────────────────────────────────────────────────────────────────────────┘
 //! ```
+//! **Losses reach whatever waits.** What is waited for may never come, since a process has ended, and not every transport hears of
+//! that by itself. So a wait that gets nothing has them looked for now and then, also out of its sleep; a look that finds nothing
+//! is no turn, so that it hides no wake-up that was lost.
+//!
 //! No lock is held while asleep. A transport that has room again, or a descriptor that is ready, ends the sleep as a
 //! message does (`btl::Btl::arm`).
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use platform::waiter::{Policy, Waiter};
 
@@ -26,7 +30,7 @@ pub trait Host {
     /// What a parked thread waits for.
     type Interest;
     /// What to sleep on.
-    type Armed;
+    type Armed: Copy;
 
     /// Runs `f` with the state locked; afterwards, with the lock given back, wakes the threads that [`Threads::news`]
     /// names.
@@ -54,10 +58,51 @@ pub trait Host {
     fn must_arm_again(state: &Self::State) -> bool;
     /// Takes the announcement back.
     fn disarm(state: &mut Self::State);
+    /// Whether peers may end without any word of it.
+    fn must_look_for_losses(state: &Self::State) -> bool;
+    /// Looks for such; whether something was found, which progress takes.
+    fn look_for_losses(state: &mut Self::State) -> bool;
     /// Sleeps on what was armed, until it is rung, `deadline` passes, or for no reason.
     fn sleep(&self, armed: Self::Armed, deadline: Option<Instant>);
     /// Sleeps while `word` has `value`, until it is woken, `deadline` passes, or for no reason.
     fn sleep_parked(&self, word: &AtomicU32, value: u32, deadline: Option<Instant>);
+}
+
+/// Time between two looks for losses.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// When a thread that waits looks for losses.
+enum Looks {
+    /// It has not waited for long yet.
+    NotYet,
+    /// Next time.
+    At(Instant),
+    /// Transports tell of them.
+    Never,
+}
+
+impl Looks {
+    fn next(&self) -> Option<Instant> {
+        if let Looks::At(at) = self { Some(*at) } else { None }
+    }
+
+    /// The thread is about to sleep.
+    fn begin<H: Host>(&mut self, state: &H::State) {
+        if let Looks::NotYet = self {
+            let must = H::must_look_for_losses(state);
+            *self = if must { Looks::At(Instant::now() + LOOK) } else { Looks::Never };
+        }
+    }
+
+    /// Looks, if it is time for that; whether something was found.
+    fn look<H: Host>(&mut self, host: &mut H) -> bool {
+        let now = Instant::now();
+        if self.next().is_none_or(|at| now < at) {
+            return false;
+        }
+        *self = Looks::At(now + LOOK);
+        host.with(H::look_for_losses)
+    }
 }
 
 /// How a thread waits.
@@ -112,7 +157,7 @@ where
     H::Interest: Clone,
 {
     let mut waiter = Waiter::new(policy);
-    let mut role = false;
+    let (mut role, mut looks) = (false, Looks::NotYet);
     let is_late = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
     loop {
         let step = host.with(|state| {
@@ -162,7 +207,10 @@ where
                 }
             }
             Step::Polled { .. } | Step::Nothing => {
-                if let Some(result) = sleep(host, &mut role, deadline, &mut ready) {
+                if matches!(looks, Looks::At(_)) {
+                    looks.look(host);
+                }
+                if let Some(result) = sleep(host, &mut role, deadline, &mut looks, &mut ready) {
                     return Some(result);
                 }
                 if is_late() {
@@ -209,6 +257,7 @@ fn sleep<H: Host, R>(
     host: &mut H,
     role: &mut bool,
     deadline: Option<Instant>,
+    looks: &mut Looks,
     ready: &mut impl FnMut(&mut H::State) -> Option<R>,
 ) -> Option<R> {
     enum Nap<A, R> {
@@ -218,6 +267,7 @@ fn sleep<H: Host, R>(
         Sleep(A),
     }
     let nap = host.with(|state| {
+        looks.begin::<H>(state);
         let armed = if H::wants_turn(state) { None } else { H::arm(state) };
         let Some(armed) = armed else { return Nap::Nothing };
         H::threads(state).falls_asleep();
@@ -245,7 +295,16 @@ fn sleep<H: Host, R>(
             None
         }
         Nap::Sleep(armed) => {
-            host.sleep(armed, deadline);
+            // Whatever has rung meanwhile ends the next of these sleeps at once.
+            loop {
+                let until = [deadline, looks.next()].into_iter().flatten().min();
+                host.sleep(armed, until);
+                let Some(look) = looks.next() else { break };
+                let now = Instant::now();
+                if now < look || deadline.is_some_and(|deadline| deadline <= now) || looks.look(host) {
+                    break;
+                }
+            }
             host.with(wake_up::<H>);
             None
         }

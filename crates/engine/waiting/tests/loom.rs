@@ -234,6 +234,14 @@ impl Host for Thread {
         false
     }
 
+    fn must_look_for_losses(_: &State) -> bool {
+        false
+    }
+
+    fn look_for_losses(_: &mut State) -> bool {
+        false
+    }
+
     fn disarm(state: &mut State) {
         let process = state.process.as_ref().unwrap();
         process.bell.disarm();

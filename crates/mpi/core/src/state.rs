@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use abi::Error;
 use btl::Peer;
 use coll::Coll;
 use coll::algorithms::registry::AlgorithmId;
@@ -52,6 +53,8 @@ pub struct State {
     pub(crate) seen_changes: u32,
     /// Polls in a row (`MPI_Test`, `MPI_Iprobe`) that found nothing to do.
     pub(crate) fruitless_polls: u32,
+    /// Peers that are lost.
+    pub(crate) lost: Vec<Peer>,
     /// Keeping on polling for messages rather than yielding.
     pub(crate) hint: crate::hint::KeepPolling,
     /// Datatypes by handle.
@@ -117,6 +120,7 @@ impl State {
             threads: Threads::default(),
             seen_changes: 0,
             fruitless_polls: 0,
+            lost: Vec::new(),
             hint: Default::default(),
             types: Types::new(),
             groups: Groups::new(),
@@ -165,5 +169,27 @@ impl State {
         operation: impl engine::Operation<State>,
     ) -> abi::Result<abi::Request> {
         self.requests.add(operation).map(|key| crate::handle::RequestKey::Operation(key).handle())
+    }
+}
+
+const LOST: Error = Error::new(abi::ERR_PROC_ABORTED, "a process has ended that the call waits for");
+
+/// What ends waits by other ways than requests, which the message layer ends.
+impl State {
+    /// For processes of a communicator: one of them is lost.
+    #[inline]
+    pub(crate) fn loss_in(&self, comm: abi::Comm) -> Option<Error> {
+        if self.lost.is_empty() { None } else { self.loss_among(comm) }
+    }
+
+    #[cold]
+    fn loss_among(&self, comm: abi::Comm) -> Option<Error> {
+        let comm = self.comms.get(comm).ok()?;
+        self.lost.iter().any(|&peer| comm.contains(peer)).then_some(LOST)
+    }
+
+    /// For a message of `source`.
+    pub(crate) fn loss_of(&self, source: Option<Peer>) -> Option<Error> {
+        source.filter(|peer| self.lost.contains(peer)).map(|_| LOST)
     }
 }

@@ -80,6 +80,14 @@ impl Progress for State {
     fn disarm(&mut self) {
         self.p2p.bml.disarm();
     }
+
+    fn must_look_for_losses(&self) -> bool {
+        self.p2p.bml.must_look_for_losses()
+    }
+
+    fn look_for_losses(&mut self) -> bool {
+        self.p2p.bml.look_for_losses()
+    }
 }
 
 impl Linked for State {
@@ -216,6 +224,9 @@ fn wait<R>(t: &mut Token, how: How<Interest>, mut ready: impl FnMut(&mut State) 
 /// around `MPI_Iprobe` or `MPI_Test` would otherwise hold the core that the awaited rank needs.
 const FRUITLESS_POLLS: u32 = 3;
 
+/// Polls in a row that find nothing, after which a program that polls looks for losses, as a wait does.
+const POLLS_FOR_A_LOOK: u32 = 1 << 18;
+
 /// Makes progress once, runs callbacks that became due, and returns; yields where polls in a row find nothing.
 pub(crate) fn poll(t: &mut Token) {
     advance(t, true);
@@ -232,7 +243,10 @@ fn advance(t: &mut Token, polls: bool) {
         if state.progress() {
             state.fruitless_polls = 0;
         } else if polls {
-            state.fruitless_polls = state.fruitless_polls.saturating_add(1);
+            state.fruitless_polls = state.fruitless_polls.checked_add(1).unwrap_or(FRUITLESS_POLLS);
+            if state.fruitless_polls.is_multiple_of(POLLS_FOR_A_LOOK) && state.must_look_for_losses() {
+                state.look_for_losses();
+            }
         }
         let yields =
             polls && state.fruitless_polls > FRUITLESS_POLLS && state.params.waiting.is_oversubscribed();

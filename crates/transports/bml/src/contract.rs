@@ -144,6 +144,28 @@ impl Btl for Bml {
         by_route!(self.routed(peer), btl => btl.full(peer))
     }
 
+    fn must_look_for_losses(&self) -> bool {
+        let mut must = false;
+        on_each!(self.there(), btl => must |= btl.must_look_for_losses());
+        must
+    }
+
+    fn look_for_losses(&mut self) -> bool {
+        let mut found = false;
+        on_each!(self.there_mut(), btl => found |= btl.look_for_losses());
+        found
+    }
+
+    fn set_away(&mut self, is_away: bool) {
+        on_each!(self.there_mut(), btl => btl.set_away(is_away));
+    }
+
+    fn is_away(&self, peer: Peer) -> bool {
+        let mut is_away = false;
+        on_each!(self.there(), btl => is_away |= btl.reaches(peer) && btl.is_away(peer));
+        is_away
+    }
+
     fn is_flushed(&self) -> bool {
         let mut flushed = true;
         on_each!(self.there(), btl => flushed &= btl.is_flushed());

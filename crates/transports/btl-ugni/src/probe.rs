@@ -1,11 +1,12 @@
 //! Asking whether peers on which this process depends are still there.
 //!
 //! A failed transaction shows that a peer is gone. But a process that waits for credits, for the fetch of memory that
-//! it exposed, or for the end of an Eager GET that it offered, has none under way. So once in a while each such peer
+//! it exposed, or for the end of an Eager GET that it offered, has none under way, nor has one that waits for what the layers
+//! above send ([`btl::Btl::look_for_losses`]). So once in a while each such peer
 //! is sent a PUT of no bytes, to its mailbox: it changes nothing there, and fails like any other when nobody answers.
 //! Where nodes share queues there are no mailboxes; there the peer is sent a datagram, which its wildcard answers.
 
-use crate::connect::State;
+use crate::connect::{Connection, State};
 use crate::rdma::{Purpose, Transfer};
 use crate::transport::Ugni;
 use gni::{Clock, Gni, PostDescriptor, PostKind, Time};
@@ -20,6 +21,14 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         if now >= self.next_probe {
             self.probe_all(now);
         }
+    }
+
+    /// Probes all peers with which there is a connection.
+    pub(crate) fn probe_everyone(&mut self) {
+        let connected = |entry: &&mut Connection| entry.state == State::Connected;
+        self.connections.list.iter_mut().filter(connected).for_each(|entry| entry.stalled = true);
+        let now = self.clock.now();
+        self.probe_all(now);
     }
 
     #[cold]

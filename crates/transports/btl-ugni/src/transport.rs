@@ -36,7 +36,7 @@ pub struct Job {
 /// The transport over a NIC. See the crate's documentation.
 pub struct Ugni<N: Gni, C: Clock> {
     pub(crate) nic: N,
-    clock: C,
+    pub(crate) clock: C,
     pub(crate) job: Job,
     pub(crate) directory: Directory,
     pub(crate) params: Arc<UgniParams>,
@@ -474,6 +474,16 @@ impl<N: Gni, C: Clock> Btl for Ugni<N, C> {
     /// Whether nothing is under way and all that was sent has arrived: this process may stop making progress.
     fn is_flushed(&self) -> bool {
         self.is_idle() && self.messages_out == 0 && self.transfers_out == 0
+    }
+
+    /// A peer that owes this process an answer, and not one of the transport's, is probed by nothing else.
+    fn must_look_for_losses(&self) -> bool {
+        true
+    }
+
+    fn look_for_losses(&mut self) -> bool {
+        self.probe_everyone();
+        !self.is_quiet()
     }
 
     fn would_miss(&self, peer: Peer) -> bool {

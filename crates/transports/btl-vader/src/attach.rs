@@ -9,7 +9,7 @@ use shm::{Segment, fastbox, queue};
 
 use crate::arrivals::Found;
 use crate::joint_copy::Offers;
-use crate::link::Link;
+use crate::link::{End, Link};
 use crate::params::VaderParams;
 use crate::single_copy;
 use crate::transport::Vader;
@@ -70,6 +70,7 @@ fn link(node: &Node, params: &VaderParams, local: usize) -> Link {
         claimed: None,
         peer: node.members()[local],
         alone: 0,
+        end: End::No,
         sent: 0,
     }
 }

@@ -31,6 +31,19 @@ pub(crate) struct Link {
     pub alone: u8,
     /// Payload sent to it, in bytes.
     pub sent: u64,
+    /// What is known of its process's end.
+    pub end: End,
+}
+
+/// What is known of the end of a peer's process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// It lives, as far as is known.
+    No,
+    /// It has ended; what it had sent may still be here.
+    Seen,
+    /// The layer above knows.
+    Reported,
 }
 
 /// In a note through a fastbox, which names a bounce buffer: it is one of the receiver's, that the sender has borrowed.

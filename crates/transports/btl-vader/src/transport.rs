@@ -16,7 +16,7 @@ use shm::{Segment, queue};
 
 use crate::arrivals::Found;
 use crate::joint_copy::Offers;
-use crate::link::Link;
+use crate::link::{End, Link};
 use crate::single_copy::Copy;
 
 /// One process's end of the shared-memory transport; see [`Vader::new`].
@@ -139,6 +139,35 @@ impl Btl for Vader {
     #[inline(always)]
     fn next_event(&mut self) -> Option<Event> {
         if self.busy { self.work() } else { None }
+    }
+
+    /// Nothing is sent when a process ends.
+    fn must_look_for_losses(&self) -> bool {
+        self.links.len() > 1
+    }
+
+    fn look_for_losses(&mut self) -> bool {
+        for place in 0..self.links.len() as u32 {
+            let link = &mut self.links[place as usize];
+            match link.end {
+                End::No if place != self.me && self.node.has_ended_at(place) => link.end = End::Seen,
+                End::Seen => {
+                    link.end = End::Reported;
+                    let lost = Event::PeerLost(link.peer);
+                    self.report(lost);
+                }
+                _ => {}
+            }
+        }
+        !self.events.is_empty()
+    }
+
+    fn set_away(&mut self, is_away: bool) {
+        self.node.set_away(is_away);
+    }
+
+    fn is_away(&self, peer: Peer) -> bool {
+        self.node.place_of(peer).is_some_and(|place| self.node.is_away_at(place))
     }
 
     fn loss(&self, _peer: Peer) -> Loss {

@@ -232,6 +232,27 @@ pub trait Btl: RemoteMemory {
     /// Advances the transport's own work (copy engines, completions, connections) and reports one event.
     fn next_event(&mut self) -> Option<Event>;
 
+    /// Whether a peer may end without any word of it, so that it must be looked for ([`Btl::look_for_losses`]). Where the end of a
+    /// process is that of a connection, it shows by itself.
+    fn must_look_for_losses(&self) -> bool {
+        false
+    }
+
+    /// Finds peers that have ended without a word, and reports those that were found the time before by [`Event::PeerLost`], each
+    /// once: what they had sent has arrived meanwhile. Whether there is something for the calls that follow. Whatever waits and
+    /// gets nothing asks for that now and then, after a poll of everything has found nothing.
+    fn look_for_losses(&mut self) -> bool {
+        false
+    }
+
+    /// This process leaves, or is there again: shows that to peers that see it without a frame ([`Farewells`]).
+    fn set_away(&mut self, _is_away: bool) {}
+
+    /// Whether `peer` has shown that it leaves, by [`Btl::set_away`].
+    fn is_away(&self, _peer: Peer) -> bool {
+        false
+    }
+
     /// Why `peer` was given up, asked for after [`Event::PeerLost`] and rarely, so words may be made for it.
     fn loss(&self, peer: Peer) -> Loss;
 

@@ -23,6 +23,16 @@ pub(crate) fn announce(file: &MemoryFile, segment: &Segment, me: usize) -> Optio
 }
 
 impl Node {
+    /// This process leaves MPI, or is there again; what it has written before is seen by who sees that.
+    pub fn set_away(&self, is_away: bool) {
+        self.segment.identity(self.me as usize).away.store(u64::from(is_away), Ordering::Release);
+    }
+
+    /// Whether the process at `place` has left MPI.
+    pub fn is_away_at(&self, place: u32) -> bool {
+        self.segment.identity(place as usize).away.load(Ordering::Acquire) == 1
+    }
+
     /// Whether the process of `peer` has ended; `false` where that cannot be known.
     pub fn has_ended(&self, peer: Peer) -> bool {
         self.place_of(peer).is_some_and(|place| self.has_ended_at(place))

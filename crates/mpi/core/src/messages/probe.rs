@@ -29,8 +29,8 @@ pub fn probe(
         Some(pattern) => wait_for(t, |state| {
             let found = state.p2p.iprobe(&pattern);
             seek_unless(state, found.is_some(), &pattern);
-            found
-        }),
+            found.map(Ok).or_else(|| state.loss_of(pattern.peer).map(Err))
+        })?,
     };
     if let Some(status) = status {
         status.fill(&found);
@@ -81,7 +81,7 @@ pub fn mprobe(
     let found = wait_for(t, |state| {
         let found = take_out(state, &pattern).transpose();
         seek_unless(state, found.is_some(), &pattern);
-        found
+        found.or_else(|| state.loss_of(pattern.peer).map(Err))
     })?;
     hold(&mut t.lock(), found, comm, message, status)
 }

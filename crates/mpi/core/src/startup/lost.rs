@@ -16,6 +16,7 @@ use crate::win::WINDOWS;
 /// A peer that has said goodbye is no loss, and a process that has has nothing to wait for.
 #[cold]
 pub(crate) fn peer_lost(state: &mut State, peer: Peer) {
+    state.lost.push(peer);
     if state.world.is_none() || state.p2p.is_away() || state.p2p.has_left(peer) {
         return;
     }

@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 
 use abi::{Address, Aint, Error, Result};
 use btl::{Class, Peer};
-use engine::{Head, Progress};
+use engine::{Head, P2p, Progress};
 use ffi::LightFunction;
 use mem::PeerBytes;
 
@@ -21,7 +21,7 @@ use super::access::{Aim, Rules};
 use super::fast::{copy_at_once, order};
 use super::movement::Way;
 use super::serve::About;
-use super::{WINDOWS, Window, Windows, await_window, combine, far, movement, sync};
+use super::{WINDOWS, Window, Windows, await_living, await_window, combine, far, movement, sync};
 use crate::domain::{Attempt, Token, enter_plain};
 use crate::state::State;
 use crate::wait::poll;
@@ -236,10 +236,13 @@ pub fn notices(t: &mut Token, notice: i32, least: u64, count: &mut u64, win: abi
     if least == 0 {
         poll(t);
     }
-    *count = await_window(t, win, |window, _| {
+    let grown = |window: &mut Window, _: &mut P2p| {
         let seen = window.control.view().notice(window.local, notice).load(Ordering::Acquire);
         (seen >= least).then_some(Ok(seen))
-    })?;
+    };
+    // Any rank may be the one that is to raise it.
+    *count =
+        await_living(t, win, grown, |window| if window.has_any_ended() { Err(sync::ENDED) } else { Ok(()) })?;
     Ok(())
 }
 
