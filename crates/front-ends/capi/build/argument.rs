@@ -1,4 +1,4 @@
-//! One argument: the type that crosses the ABI and the value that `mpi_core` gets.
+//! One argument: the type that crosses the ABI and the value that a crate of `mpi` gets.
 
 use function_table::{Argument, Direction, Function, Length, Shape, What};
 

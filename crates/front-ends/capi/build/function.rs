@@ -116,7 +116,7 @@ fn given(entry: Entry<'_>, parameters: &[Parameter]) -> String {
 fn fast_line(fast: &str, parameters: &[Parameter]) -> String {
     let values: Vec<&str> = parameters.iter().map(|parameter| parameter.name.as_str()).collect();
     let values = values.join(", ");
-    format!("fast(|| {{ {} Ok(mpi_core::{fast}({values})) }})", conversions(parameters))
+    format!("fast(|| {{ {} Ok({fast}({values})) }})", conversions(parameters))
 }
 
 /// Integer arguments that the x86-64 calling convention passes in registers.
@@ -129,11 +129,11 @@ fn crossing(parameters: &[Parameter]) -> String {
 
 /// Enters MPI, converts the arguments and calls the target.
 fn work(entry: Entry<'_>, parameters: &[Parameter], target: &Target) -> String {
-    let enter = if entry.function.anytime { "mpi_core::enter_any()" } else { "mpi_core::enter()?" };
+    let enter = if entry.function.anytime { "objects::enter_any()" } else { "objects::enter()?" };
     format!("let token = &mut {enter}; ") + &conversions(parameters) + &call(parameters, target, entry.wide)
 }
 
-/// Gives the arguments the types of `mpi_core`.
+/// Gives the arguments the types of the crates of `mpi`.
 fn conversions(parameters: &[Parameter]) -> String {
     let mut text = String::new();
     let mut promised = Vec::new();
@@ -194,11 +194,11 @@ fn mentions(expression: &str, name: &str) -> bool {
     words.into_iter().any(|word| word == name)
 }
 
-/// Paths start below `mpi_core`, or with `capi::` for what this crate does itself.
+/// Paths start with a crate of `mpi`, or with `capi::` for what this crate does itself.
 fn path(target: &Target) -> String {
     match target.path.strip_prefix("capi::") {
         Some(own) => format!("crate::{own}"),
-        None => format!("mpi_core::{}", target.path),
+        None => target.path.clone(),
     }
 }
 

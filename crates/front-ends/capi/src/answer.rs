@@ -4,7 +4,9 @@ use core::mem::MaybeUninit;
 
 use abi::{Error, Result};
 use ffi::{Call, Given};
-use mpi_core::{Attempt, On, Raised};
+use objects::Attempt;
+
+use crate::raise::{On, Raised};
 
 /// The result of a body, returned in two registers (rax and rdx on x86-64).
 ///
@@ -83,7 +85,7 @@ pub fn fast(line: impl FnOnce() -> Result<Attempt>) -> i32 {
 /// The answer of a function that has no target yet.
 #[cold]
 pub fn unsupported<const N: usize>(on: On, given: Given<N>, anytime: bool) -> Answer {
-    let entered = if anytime { Ok(mpi_core::enter_any()) } else { mpi_core::enter() };
+    let entered = if anytime { Ok(objects::enter_any()) } else { objects::enter() };
     let error = entered.err().unwrap_or(Error::unsupported("this function is not implemented yet"));
     raise(on, error, given.call())
 }
@@ -91,7 +93,7 @@ pub fn unsupported<const N: usize>(on: On, given: Given<N>, anytime: bool) -> An
 #[cold]
 #[inline(never)]
 fn raise(on: On, error: Error, call: Call<'_>) -> Answer {
-    match mpi_core::raise(on, error, call) {
+    match crate::raise::raise(on, error, call) {
         Raised::Return(code) => Answer::code(code),
         Raised::Handler { function, handle, code, returns } => {
             Answer::handler(function, handle, code, returns)

@@ -168,7 +168,7 @@ macro_rules! fast_caller {
                 padded = const 8 * crate::entry::padding($stack),
                 has_second = const $has_second,
                 second = sym $second,
-                again = const mpi_core::Attempt::RETRY.code(),
+                again = const objects::Attempt::RETRY.code(),
                 fast = sym $fast,
                 long = sym $long,
             )
@@ -209,7 +209,7 @@ macro_rules! fast_caller {
     ) => {
         #[unsafe(no_mangle)]
         unsafe extern "C-unwind" fn $pmpi($($argument: $kind),*) -> i32 {
-            const RETRY: i32 = mpi_core::Attempt::RETRY.code();
+            const RETRY: i32 = objects::Attempt::RETRY.code();
             loop {
                 // SAFETY: the arguments are the caller's, who keeps MPI's contract.
                 match unsafe { $fast($($argument),*) } {

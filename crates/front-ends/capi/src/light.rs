@@ -5,9 +5,9 @@ use core::ffi::c_void;
 
 use abi::{Address, File, Result, Win};
 use ffi::LightFunction;
-use mpi_core::file::staged;
-use mpi_core::win::light::{self, Load};
-use mpi_core::{Attempt, Token};
+use files::staged;
+use objects::{Attempt, Token};
+use windows::light::{self, Load};
 
 fn address<T>(pointer: *const T) -> Address {
     Address(pointer.expose_provenance())
@@ -21,7 +21,7 @@ fn code(attempt: Attempt, work: impl FnOnce(&mut Token) -> Result<()>) -> i32 {
 
 #[cold]
 fn ordinary(work: impl FnOnce(&mut Token) -> Result<()>) -> i32 {
-    mpi_core::enter().and_then(|mut t| work(&mut t)).map_or_else(|error| error.class, |()| abi::SUCCESS)
+    objects::enter().and_then(|mut t| work(&mut t)).map_or_else(|error| error.class, |()| abi::SUCCESS)
 }
 
 /// Writes bytes to the memory of a rank.

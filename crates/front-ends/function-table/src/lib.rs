@@ -20,9 +20,9 @@
 //! * **attributes**: `c_only` (no other language has the function), `keeps` (buffers are the library's after the return,
 //!   although there is no request), `anytime` (callable before `MPI_Init` and after `MPI_Finalize`), `deprecated`, `on_file`
 //!   (errors without a file argument are raised on `MPI_FILE_NULL`), `returns kind`, `fast path` (a function of
-//!   `mpi_core` that is tried first: it gets all arguments and no token, and says whether it did everything),
+//!   the crates of `mpi` that is tried first: it gets all arguments and no token, and says whether it did everything),
 //!   `second path` (another one, tried next).
-//! * **target**: the function of `mpi_core` that does the work, given the token and the arguments in their order,
+//! * **target**: the function of a crate of `mpi` that does the work, given the token and the arguments in their order,
 //!   without those that are lengths of slices or of text; `-` answers `MPI_ERR_UNSUPPORTED_OPERATION`. A target may
 //!   lead with expressions, where `..` stands for the arguments not named in them and capitalised paths are in the
 //!   target's module: `coll::bcast(Mode::Persistent(request), -info, ..)`; `-info` leaves that argument out, and

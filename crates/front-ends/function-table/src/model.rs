@@ -43,7 +43,7 @@ pub struct Function {
     pub c_only: bool,
     /// Buffers stay the library's after the return, although no request comes back.
     pub keeps: bool,
-    /// The fast path: a function of `mpi_core` that is tried first, takes all arguments and no token, and says
+    /// The fast path: a function of a crate of `mpi` that is tried first, takes all arguments and no token, and says
     /// whether it did everything.
     pub fast: Option<String>,
     /// The second fast path: the same for what the first one leaves, before the long way is taken.
@@ -54,10 +54,10 @@ pub struct Function {
     pub chapter: usize,
 }
 
-/// The function of `mpi_core` behind a row.
+/// The function of a crate of `mpi` behind a row.
 #[derive(Clone, Debug)]
 pub struct Target {
-    /// Path below `mpi_core`.
+    /// Its path, with the crate first.
     pub path: String,
     /// Expressions given before the arguments not named in them; `-name` only leaves the argument out.
     pub leading: Vec<String>,

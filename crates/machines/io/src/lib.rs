@@ -1,7 +1,7 @@
 //! Files (MPI-5.0 chapter 14) without MPI objects: what is left when communicators, requests and handles are taken away.
 //!
 //! ```text
-//!   core::file   handles, pointers, who takes part, messages between ranks
+//!   files        handles, pointers, who takes part, messages between ranks
 //!      │
 //!      ├─ View      which bytes of a file a process sees: a displacement and an endless row of items
 //!      ├─ Access    moves bytes between memory and a file through a view, a block at a time

@@ -1,4 +1,4 @@
-//! A virtual rank's part of a window whose ranks the network reaches: what `core::win` asks of the transport, and
+//! A virtual rank's part of a window whose ranks the network reaches: what `windows` asks of the transport, and
 //! nothing of its handles, datatypes and epochs.
 //!
 //! ```text

@@ -1,0 +1,70 @@
+//! Where a communicator's [`CollState`] is: a table of its own beside that of communicators, which do not know what
+//! collectives keep with them. A communicator has the number of its place there, from the first time that one is needed.
+
+use abi::Result;
+use engine::{Guarded, Tables};
+
+use super::select::CollState;
+use objects::comm::{Comm, Slot};
+use objects::state::State;
+
+static KEPT: Guarded<Kept> = Guarded::new(Kept { states: Vec::new(), free: Vec::new() });
+
+#[expect(clippy::vec_box, reason = "a place is found by one load")]
+struct Kept {
+    states: Vec<Box<CollState>>,
+    /// Places that no communicator has.
+    free: Vec<Slot>,
+}
+
+impl Kept {
+    fn place(&mut self) -> Slot {
+        self.free.pop().unwrap_or_else(|| {
+            self.states.push(Box::default());
+            Slot(self.states.len() as u32 - 1)
+        })
+    }
+}
+
+/// What is at a communicator's place, if it has one yet.
+#[inline(always)]
+pub(super) fn at(tables: &Tables, slot: Slot) -> Option<&CollState> {
+    KEPT.get(tables).states.get(slot.0 as usize).map(Box::as_ref)
+}
+
+/// As [`at`], to change it.
+#[inline(always)]
+pub(super) fn at_mut(tables: &mut Tables, slot: Slot) -> Option<&mut CollState> {
+    KEPT.get_mut(tables).states.get_mut(slot.0 as usize).map(Box::as_mut)
+}
+
+/// What a communicator keeps; it has a place then.
+#[inline(always)]
+pub(super) fn of<'t>(tables: &'t mut Tables, comm: &mut Comm) -> &'t mut CollState {
+    let kept = KEPT.get_mut(tables);
+    if comm.slot == Slot::NONE {
+        core::hint::cold_path();
+        comm.slot = kept.place();
+    }
+    &mut kept.states[comm.slot.0 as usize]
+}
+
+/// As [`of`], of a handle.
+///
+/// # Errors
+/// `MPI_ERR_COMM`.
+pub(super) fn find(state: &mut State, comm: abi::Comm) -> Result<&mut CollState> {
+    let State { comms, tables, .. } = state;
+    Ok(of(tables, comms.get_mut(comm)?))
+}
+
+/// A communicator that is gone keeps nothing any more.
+pub fn forget(state: &mut State, comm: &Comm) {
+    let kept = KEPT.get_mut(&mut state.tables);
+    for gone in std::iter::once(comm).chain(comm.local.as_deref()) {
+        if let Some(place) = kept.states.get_mut(gone.slot.0 as usize) {
+            **place = CollState::default();
+            kept.free.push(gone.slot);
+        }
+    }
+}

@@ -1,0 +1,386 @@
+//! A collective call on its way.
+
+use coll::tuned::Level;
+use std::sync::Arc;
+use std::time::Instant;
+
+use abi::{Address, Error, Result};
+use coll::{Coll, Execution, Region, Schedule, State as Progress, Waiting};
+use engine::P2p;
+use node::NodeArea;
+use pml::Done;
+
+use super::arguments::Arguments;
+use super::call::{Call, Reduction};
+use super::check::{LogReads, Logged, Statement};
+use super::exact::Exact;
+use super::kept;
+use super::launch::Callback;
+use super::online::{Attempt, Online};
+use super::port::{APART, CorePort, InFlight, Wire};
+use super::select::{CollState, Signature};
+use super::turns::Start;
+use objects::comm::{Comm, Held};
+use objects::datatype::TypeRef;
+use objects::state::State;
+
+/// One collective call on its way; afterwards kept by its communicator for the next call of its kind.
+pub struct Running {
+    execution: Execution<InFlight>,
+    schedule: Arc<Schedule>,
+    /// What the schedule was chosen for.
+    signature: Option<Signature>,
+    wire: Wire,
+    call: Call,
+    /// Scratch memory, in cache lines.
+    arena: Vec<[u64; 8]>,
+    ended: Option<Result<()>>,
+    /// The communicator's shared area, while a schedule uses it.
+    area: Option<Box<NodeArea>>,
+    /// What the call tries, and since when, while algorithms are chosen by trial.
+    attempt: Option<(Attempt, Instant)>,
+    /// The program's buffers, where the call works on exact sums instead.
+    exact: Option<Exact>,
+    /// Of a nonblocking call: keeps the communicator's context ids from others until it is over.
+    held: Option<Held>,
+    /// How the peers find this call, if calls are compared.
+    logged: Option<Logged>,
+    pub(super) log_reads: LogReads,
+}
+
+impl Running {
+    /// Room for calls of `coll` on a communicator.
+    pub fn new(coll: Coll, comm: abi::Comm) -> Running {
+        Running {
+            execution: Execution::new(),
+            schedule: Arc::default(),
+            signature: None,
+            wire: Wire::default(),
+            call: Call::new(coll, comm),
+            arena: Vec::new(),
+            ended: None,
+            area: None,
+            attempt: None,
+            exact: None,
+            held: None,
+            logged: None,
+            log_reads: LogReads::default(),
+        }
+    }
+
+    /// The allreduce of `len` words at `words` into those behind them, for the library itself.
+    pub fn of_words(
+        state: &mut State,
+        comm: abi::Comm,
+        words: Address,
+        len: usize,
+        op: abi::Op,
+    ) -> Result<Box<Running>> {
+        let mut running = Running::new(Coll::Allreduce, comm);
+        running.call = Call::of_words(state, comm, words, len, op)?;
+        running.choose(state, Start::OwnApart)?;
+        Ok(Box::new(running))
+    }
+
+    /// The gathering of every rank's `len` words at `words` into those at `all`, for the library itself.
+    pub fn gathering(
+        state: &mut State,
+        comm: abi::Comm,
+        words: Address,
+        len: i64,
+        all: Address,
+    ) -> Result<Box<Running>> {
+        let mut running = Running::new(Coll::Allgather, comm);
+        running.call = Call::gathering(state, comm, words, len, all)?;
+        running.choose(state, Start::OwnApart)?;
+        Ok(Box::new(running))
+    }
+
+    /// Takes the arguments of a call and finds its schedule; nothing has been sent yet.
+    ///
+    /// # Errors
+    /// Those of the arguments. The value can be used for another call.
+    pub(super) fn set_up(
+        &mut self,
+        state: &mut State,
+        coll: Coll,
+        start: Start,
+        fill: impl FnOnce(&mut Arguments<'_>) -> Result<()>,
+    ) -> Result<()> {
+        self.call.reset(coll);
+        // It may wait for its turn before it begins.
+        self.ended = None;
+        if super::select::is_neighbourhood(coll) {
+            let State { comms, tables, .. } = state;
+            let comm = comms.get_mut(self.call.comm)?;
+            kept::of(tables, comm).meet_neighbours(comm);
+        }
+        let comm = state.comm(self.call.comm)?;
+        fill(&mut Arguments::new(state, comm, &mut self.call))?;
+        if state.params.tuned.check != Level::Off {
+            self.call.check_disjoint()?;
+        }
+        self.exact = match state.params.tuned.reproducible {
+            true => Exact::over(state, comm, &mut self.call)?,
+            false => None,
+        };
+        self.choose(state, start)
+    }
+
+    pub(super) fn choose(&mut self, state: &mut State, start: Start) -> Result<()> {
+        let State { tables, comms, world, params, algorithms, .. } = state;
+        let comm = comms.get_mut(self.call.comm)?;
+        let kept = kept::of(tables, comm);
+        self.wire.follow(comm, kept);
+        // Exact sums are the same however they are put together.
+        let canonical = self.call.op.is_some() && params.tuned.reproducible && self.exact.is_none();
+        let signature = Signature::of(&self.call, comm, kept, world.as_ref(), canonical, start);
+        if start == Start::Blocking
+            && params.tuned.online
+            && let Some((attempt, choice)) = kept.online.next(signature.query(), &params.tuned)
+        {
+            self.schedule = super::select::build(comm, kept, world.as_ref(), &signature, choice)?;
+            algorithms[self.call.coll as usize] = self.schedule.algorithm();
+            self.signature = Some(signature);
+            self.attempt = Some((attempt, Instant::now()));
+            return Ok(());
+        }
+        if !self.is_prepared_for(&signature) {
+            // After a trial the schedule is not what the signature says.
+            if self.attempt.take().is_some() {
+                self.signature = None;
+            }
+            kept.trade(self, &signature);
+        }
+        if self.signature.as_ref() != Some(&signature) {
+            self.schedule = super::select::schedule(comm, kept, world.as_ref(), &params.tuned, &signature)?;
+            self.signature = Some(signature);
+        }
+        algorithms[self.call.coll as usize] = self.schedule.algorithm();
+        Ok(())
+    }
+
+    /// Whether the processes should first ask each other if they can read each other's memory.
+    pub fn wants_vote(&self, kept: &CollState) -> bool {
+        self.signature.as_ref().is_some_and(|signature| signature.wants_vote(kept))
+    }
+
+    /// Whether schedule and execution are those for a signature.
+    pub(super) fn is_prepared_for(&self, signature: &Signature) -> bool {
+        self.attempt.is_none() && self.signature.as_ref() == Some(signature)
+    }
+
+    /// Tells the communicator how long what was tried has taken.
+    pub(super) fn report_attempt(&self, online: &mut Online) {
+        if let Some((attempt, since)) = self.attempt {
+            online.record(attempt, since.elapsed());
+        }
+    }
+
+    /// What the schedule was chosen for, if the call ended well or has not begun.
+    pub(super) fn signature(&self) -> Option<&Signature> {
+        self.signature.as_ref()
+    }
+
+    /// Exchanges schedule, execution and scratch memory with a call that is not under way either.
+    pub fn swap_prepared(&mut self, other: &mut Running) {
+        std::mem::swap(&mut self.execution, &mut other.execution);
+        std::mem::swap(&mut self.schedule, &mut other.schedule);
+        std::mem::swap(&mut self.signature, &mut other.signature);
+        std::mem::swap(&mut self.arena, &mut other.arena);
+        std::mem::swap(&mut self.attempt, &mut other.attempt);
+    }
+
+    pub fn coll(&self) -> Coll {
+        self.call.coll
+    }
+
+    pub fn comm(&self) -> abi::Comm {
+        self.call.comm
+    }
+
+    /// The communicator goes by another handle.
+    pub fn move_to(&mut self, comm: abi::Comm) {
+        self.call.comm = comm;
+    }
+
+    /// Gives the messages of the call their tag.
+    pub fn set_tag(&mut self, tag: i32) {
+        self.wire.tag = tag;
+    }
+
+    /// Keeps the communicator, which the program may free before the call is over; or no longer.
+    pub(super) fn hold(&mut self, held: Option<Held>) {
+        self.held = held;
+    }
+
+    /// What this process says about the call to its peers.
+    pub(super) fn statement(&self, state: &State, comm: &Comm) -> Statement {
+        let bytes = self.signature.as_ref().map_or(0, |signature| signature.bytes());
+        Statement::of(state, comm, &self.call, bytes)
+    }
+
+    /// Keeps how the peers find the call.
+    pub(super) fn set_logged(&mut self, logged: Option<Logged>) {
+        self.logged = logged;
+    }
+
+    /// How the peers find this call.
+    pub(super) fn logged(&self) -> Option<&Logged> {
+        self.logged.as_ref()
+    }
+
+    /// Puts the execution at its start, under a tag that is no collective's.
+    pub fn begin_apart(&mut self, tag: i32) -> Result<()> {
+        self.wire.tag = tag;
+        self.begin()
+    }
+
+    /// Whether the schedule uses the communicator's area.
+    pub fn wants_area(&self) -> bool {
+        self.schedule.rounds() > 0
+    }
+
+    /// Takes the communicator's area if the schedule uses it.
+    pub fn borrow_area(&mut self, lender: &mut Option<Box<NodeArea>>) {
+        if self.wants_area() {
+            self.area = lender.take();
+        }
+    }
+
+    /// Whether the call goes through the shared area.
+    pub fn uses_area(&self) -> bool {
+        self.area.is_some()
+    }
+
+    /// Gives back the area that it has borrowed.
+    pub fn give_area(&mut self) -> Option<Box<NodeArea>> {
+        self.area.take()
+    }
+
+    /// Whether it has begun, waits for peers and not for a reduction of the program.
+    pub fn is_under_way(&self) -> bool {
+        matches!(self.execution.waiting(), Waiting::Step(_))
+    }
+
+    /// Puts the execution at its start.
+    ///
+    /// # Errors
+    /// `MPI_ERR_COUNT` for more than 63 bits of bytes.
+    pub fn begin(&mut self) -> Result<()> {
+        self.ended = None;
+        if let Some(exact) = &mut self.exact {
+            exact.begin()?;
+        }
+        let counts = self.call.recv.blocks.iter().map(|block| block.count);
+        let user = self.call.is_user_defined();
+        let rounds = u64::from(self.schedule.rounds());
+        // Where there is an area there is a call log, if calls are compared.
+        let mark = self.logged.map_or(0, |logged| logged.digest());
+        let epoch = self.area.as_mut().map_or(0, |area| {
+            area.set_mark(mark);
+            area.take_epochs(rounds)
+        });
+        self.execution.start(&self.schedule, &self.call.shape(), counts, epoch, user)?;
+        let slots = self.execution.arena_bytes().div_ceil(64);
+        if self.arena.len() < slots {
+            objects::memory::resize(&mut self.arena, slots)?;
+        }
+        Ok(())
+    }
+
+    /// Runs as far as possible; for reductions that are not the program's.
+    pub fn step(&mut self, p2p: &mut P2p) {
+        // A predefined operation has no callback.
+        let _ = self.advance(p2p);
+    }
+
+    /// Runs as far as possible; a callback that is due now.
+    pub fn advance(&mut self, p2p: &mut P2p) -> Option<Callback> {
+        if self.ended.is_some() {
+            return None;
+        }
+        let arena = Address(self.arena.as_mut_ptr() as usize);
+        let area = self.area.as_deref_mut();
+        let mut port = CorePort { p2p, wire: &self.wire, call: &self.call, arena, area };
+        match self.execution.advance(&mut port) {
+            Progress::Pending => None,
+            Progress::Done => {
+                self.ended = Some(self.exact.as_ref().map_or(Ok(()), Exact::finish));
+                None
+            }
+            Progress::Failed(error) => {
+                self.fail(error, p2p);
+                None
+            }
+            Progress::UserReduce { left, inout } => callback(&port, &left, &inout),
+        }
+    }
+
+    /// The call is over before it began.
+    pub(super) fn end(&mut self, result: Result<()>) {
+        self.ended = Some(result);
+    }
+
+    /// Ends the call with an error.
+    pub fn fail(&mut self, error: Error, p2p: &mut P2p) {
+        for id in self.execution.in_flight() {
+            p2p.cancel(id);
+            p2p.detach(id);
+        }
+        self.ended = Some(Err(error));
+    }
+
+    /// The program's function has done the reduction that was due.
+    pub fn reduced(&mut self) {
+        self.execution.reduced();
+    }
+
+    pub fn is_complete(&self) -> bool {
+        self.ended.is_some()
+    }
+
+    /// The result, if it is complete.
+    pub fn result(&self) -> Result<()> {
+        self.ended.unwrap_or(Ok(()))
+    }
+
+    /// The result of a complete collective, for its request.
+    pub fn outcome(&self) -> Done {
+        super::launch::done(self.call.comm, self.result())
+    }
+
+    /// Whether it can serve another call.
+    pub fn is_reusable(&self) -> bool {
+        !matches!(self.ended, Some(Err(_)))
+    }
+}
+
+fn callback(port: &CorePort<'_>, left: &Region, inout: &Region) -> Option<Callback> {
+    let Some(Reduction::User { function, handle, .. }) = port.call.op else { return None };
+    let (left, count) = port.operand(left);
+    let (inout, _) = port.operand(inout);
+    let extent = port.call.recv.layout.extent;
+    let derived = match &port.call.recv.datatype {
+        TypeRef::Derived(datatype) => Some(datatype.clone()),
+        TypeRef::Dense(_) => None,
+    };
+    Some(Callback { key: None, function, left, inout, count, datatype: handle, derived, extent })
+}
+
+impl Wire {
+    /// Takes over who the processes of a communicator are.
+    fn follow(&mut self, comm: &Comm, kept: &CollState) {
+        self.context = comm.context | 1;
+        // Groups that borrow one context, one after the other, give a rank to different processes.
+        self.by_peer = kept.is_apart();
+        self.source = if self.by_peer { APART | comm.peers[comm.rank as usize] } else { comm.rank };
+        self.owner = comm.handle.0 as u32;
+        if !Arc::ptr_eq(&self.peers, &comm.peers) {
+            self.peers = comm.peers.clone();
+            self.local = comm.group.peers();
+        }
+        // The library's own calls on the local group count by themselves, in the context beside this one.
+        self.local_context = comm.local_context();
+    }
+}

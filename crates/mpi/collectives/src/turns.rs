@@ -1,0 +1,148 @@
+//! Whose turn it is in the area of a communicator.
+//!
+//! All processes start the collectives of a communicator in one order (MPI-5.0 section 6.14), but those that do not block
+//! may be under way together. One at a time has the area, in the order in which they were started: so all processes
+//! count epochs alike, whatever has ended on each of them.
+//!
+//! ```text
+//!   MPI_I… ──► area at home? ── yes ──► its epochs are taken, it runs ──► the area comes back ──┐
+//!                   │ no                     ▲                                                  │
+//!                   └──► waits in line ──────┴──────────────── next in line ◄───────────────────┘
+//! ```
+//!
+//! A blocking call waits until the line is empty, and finds the area at home. Progress advances the call that has the
+//! area, so a call that is waited for comes to its turn even if nobody waits for those before it. What uses messages
+//! does not come here.
+
+use std::collections::VecDeque;
+
+use node::NodeArea;
+
+use super::Mode;
+use super::kept;
+use super::run::Running;
+use objects::comm::Slot;
+use objects::domain::Token;
+use objects::state::State;
+use objects::wait::wait_for;
+
+/// The line of those who want an area.
+#[derive(Default)]
+pub struct Turns {
+    /// The communicator has an area, at home or lent.
+    has_area: bool,
+    /// Requests of calls that wait for it.
+    waiting: VecDeque<u32>,
+}
+
+/// Who starts a collective.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Start {
+    /// A blocking call: everything before it that uses the area is over.
+    Blocking,
+    /// A nonblocking call, whose turn in the area comes.
+    Nonblocking,
+    /// Later calls, in an order that is not the same on all processes.
+    Persistent,
+    /// As `Blocking`, made by the library.
+    Own,
+    /// Made by the library beside the calls of the program, in an order that is not the same on all processes.
+    OwnApart,
+}
+
+impl Start {
+    /// Whether all processes begin the call in the same place among the calls of the communicator.
+    pub fn is_ordered(self) -> bool {
+        matches!(self, Start::Blocking | Start::Nonblocking | Start::Own)
+    }
+
+    /// Whether the library makes it.
+    pub fn is_own(self) -> bool {
+        matches!(self, Start::Own | Start::OwnApart)
+    }
+}
+
+impl Mode<'_> {
+    pub(super) fn start(&self) -> Start {
+        match self {
+            Mode::Blocking => Start::Blocking,
+            Mode::Own => Start::Own,
+            Mode::Nonblocking(_) => Start::Nonblocking,
+            Mode::Persistent(_) => Start::Persistent,
+        }
+    }
+}
+
+impl Turns {
+    /// Nobody waits for the area of a new communicator, if it has one.
+    pub fn of(area: &Option<Box<NodeArea>>) -> Turns {
+        Turns { has_area: area.is_some(), waiting: VecDeque::new() }
+    }
+
+    /// Whether the processes share an area: the same on all of them, at any time.
+    pub fn has_area(&self) -> bool {
+        self.has_area
+    }
+}
+
+/// Waits until the nonblocking calls that use the area of a communicator are over, as far as this process is concerned.
+pub fn await_turn(t: &mut Token, comm: abi::Comm) {
+    let is_lent = |state: &State| {
+        let kept = state.comms.find(comm).and_then(|comm| kept::at(&state.tables, comm.slot));
+        kept.is_some_and(|kept| kept.turns.has_area && kept.area.is_none())
+    };
+    if is_lent(&t.lock()) {
+        wait_for(t, |state| (!is_lent(state)).then_some(()));
+    }
+}
+
+/// Puts a nonblocking call that uses the area in line, and begins it if its turn is now.
+pub(super) fn queue(state: &mut State, comm: abi::Comm, key: u32) -> abi::Result<()> {
+    let kept = kept::find(state, comm)?;
+    kept.turns.waiting.push_back(key);
+    if kept.area.is_some() {
+        let slot = state.comm(comm)?.slot;
+        hand_on(state, slot);
+    }
+    Ok(())
+}
+
+/// The area of a communicator comes back from the call that had it, or is dropped with a communicator that is gone.
+#[inline(always)]
+pub(super) fn return_to(state: &mut State, comm: abi::Comm, area: Box<NodeArea>) {
+    let Some(slot) = state.comms.find(comm).map(|comm| comm.slot) else { return };
+    return_at(state, slot, area);
+}
+
+/// As [`return_to`], of the communicator at a place.
+#[inline(always)]
+pub(super) fn return_at(state: &mut State, slot: Slot, area: Box<NodeArea>) {
+    let Some(kept) = kept::at_mut(&mut state.tables, slot) else { return };
+    kept.area = Some(area);
+    state.threads.changed();
+    if !kept.turns.waiting.is_empty() {
+        hand_on(state, slot);
+    }
+}
+
+/// Begins the call whose turn is next.
+#[cold]
+fn hand_on(state: &mut State, slot: Slot) {
+    let State { tables, requests, .. } = state;
+    let Some(kept) = kept::at_mut(tables, slot) else { return };
+    let Some(key) = kept.turns.waiting.pop_front() else { return };
+    if let Some(running) = requests.get_as::<Running>(key) {
+        running.borrow_area(&mut kept.area);
+        running.begin_in_turn();
+        requests.register(key);
+    }
+}
+
+impl Running {
+    /// Puts the execution at its start; if that fails, the call is over.
+    fn begin_in_turn(&mut self) {
+        if let Err(error) = self.begin() {
+            self.end(Err(error));
+        }
+    }
+}

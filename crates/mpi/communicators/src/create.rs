@@ -1,0 +1,479 @@
+//! Making and freeing communicators (MPI-5.0 sections 7.4.2, 7.4.3 and 7.6).
+//!
+//! All calls agree on context ids as [`agreement`](super::agreement) tells.
+
+use std::ffi::CStr;
+use std::sync::Arc;
+
+use abi::{Error, Result};
+
+use super::agreement::{Agreement, Party, Question, WORDS};
+use super::retire::{reap_retired, retire};
+use collectives::{gather_words, largest, reduce_words};
+use objects::attr::{copy_all, delete_all};
+use objects::comm::Comm;
+use objects::comm::hints::Hints;
+use objects::domain::Token;
+use objects::errhandler::Handler;
+use objects::group::Group;
+use objects::info::Info;
+use objects::resources;
+use objects::state::State;
+use tools::{COMM_CREATED, COMM_FREED, raise};
+
+/// What tells the parties over one context apart: calls that all its processes make in one order, those of a group that a
+/// tag tells apart, and duplicates that are numbered.
+const CALL: u64 = 0;
+const APART: u64 = 1;
+pub(super) const NUMBERED: u64 = 2;
+
+/// `MPI_Comm_dup`: hints stay with the original (MPI-5.0 section 7.4.2).
+pub fn dup(t: &mut Token, comm: abi::Comm, new: &mut abi::Comm) -> Result<()> {
+    duplicate(t, comm, Hints::default(), new)
+}
+
+/// `MPI_Comm_dup_with_info`
+pub fn dup_with_info(t: &mut Token, comm: abi::Comm, info: abi::Info, new: &mut abi::Comm) -> Result<()> {
+    let hints = {
+        let state = t.lock();
+        state.comm(comm)?;
+        Hints::known(&state.infos.hints(info)?)
+    };
+    duplicate(t, comm, hints, new)
+}
+
+/// A communicator of the same processes for the library's own use: nobody else knows its context. Attributes, hints,
+/// topology and error handler stay with the original.
+pub fn private_copy(t: &mut Token, comm: abi::Comm) -> Result<abi::Comm> {
+    make(t, comm, 1, |t, id| {
+        let copy = {
+            let state = t.lock();
+            let old = state.comm(comm)?;
+            Comm::new(id, old.group.clone(), old.rank, Handler::Return)
+        };
+        open(t, copy, Some(comm))
+    })
+}
+
+/// Makes the duplicate; the null handle stays if an attribute's copy function fails.
+fn duplicate(t: &mut Token, comm: abi::Comm, hints: Hints, new: &mut abi::Comm) -> Result<()> {
+    let count = t.lock().comm(comm)?.context_ids();
+    *new = abi::COMM_NULL;
+    *new = make(t, comm, count, |t, id| {
+        let copy = copy_of(t.lock().comm(comm)?, id, hints);
+        let copy = open(t, copy, Some(comm))?;
+        // Last, so that the other processes, whose functions may succeed, do not wait for this one.
+        let attributes = copy_all(t, comm).inspect_err(|_| close(t, copy))?;
+        t.lock().comms.get_mut(copy)?.attributes = attributes;
+        Ok(copy)
+    })?;
+    Ok(())
+}
+
+/// A communicator like `old` in all but context, hints and attributes.
+pub(super) fn copy_of(old: &Comm, id: u32, hints: Hints) -> Comm {
+    let mut copy = Comm::new(id, old.group.clone(), old.rank, old.errhandler);
+    copy.session = old.session;
+    copy.topology = old.topology.clone();
+    copy.hints = hints;
+    if let Some(remote) = old.remote.clone() {
+        copy.make_inter(remote);
+    }
+    copy
+}
+
+/// `MPI_Comm_create`: a communicator of a subgroup; everyone else gets `MPI_COMM_NULL`.
+pub fn create(t: &mut Token, comm: abi::Comm, group: abi::Group, new: &mut abi::Comm) -> Result<()> {
+    let group = {
+        let state = t.lock();
+        let group = state.groups.get(group)?;
+        let old = state.comm(comm)?;
+        if group.members().iter().any(|peer| !old.group.members().contains(peer)) {
+            return Err(Error::new(abi::ERR_GROUP, "the group is not a subset of the communicator's"));
+        }
+        group
+    };
+    let (inter, count) = {
+        let state = t.lock();
+        let comm = state.comm(comm)?;
+        (comm.is_inter(), comm.context_ids())
+    };
+    *new = make(t, comm, count, |t, id| {
+        let remote = if inter { Some(super::inter::swap_groups(t, comm, &group)?) } else { None };
+        let faces_someone = remote.as_ref().is_none_or(|remote| remote.size() > 0);
+        let Some(rank) = group.rank.filter(|_| faces_someone) else { return Ok(abi::COMM_NULL) };
+        let part = {
+            let state = t.lock();
+            let old = state.comm(comm)?;
+            let mut part = Comm::new(id, group, rank, old.errhandler);
+            part.session = old.session;
+            if let Some(remote) = remote {
+                part.make_inter(remote);
+            }
+            part
+        };
+        open(t, part, (!inter).then_some(comm))
+    })?;
+    Ok(())
+}
+
+/// `MPI_Comm_create_group`: collective over the group alone.
+pub fn create_group(
+    t: &mut Token,
+    comm: abi::Comm,
+    group: abi::Group,
+    tag: i32,
+    new: &mut abi::Comm,
+) -> Result<()> {
+    *new = abi::COMM_NULL;
+    if tag < 0 {
+        return Err(Error::new(abi::ERR_TAG, "the tag is negative"));
+    }
+    let (group, context, errhandler, session) = {
+        let state = t.lock();
+        let group = state.groups.get(group)?;
+        let old = state.comm(comm)?;
+        if old.is_inter() {
+            return Err(Error::new(abi::ERR_COMM, "the communicator is an inter-communicator"));
+        }
+        (group, old.context, old.errhandler, old.session)
+    };
+    *new = over_group(t, &group, context, tag, errhandler, session)?;
+    Ok(())
+}
+
+/// A communicator of `group`, made by its members alone: they talk in the library's context `context` with tags
+/// derived from `tag`, which the program keeps distinct (MPI-5.0 section 7.4.2).
+pub(crate) fn over_group(
+    t: &mut Token,
+    group: &Arc<Group>,
+    context: u32,
+    tag: i32,
+    errhandler: Handler,
+    session: Option<abi::Session>,
+) -> Result<abi::Comm> {
+    let Some(rank) = group.rank else { return Ok(abi::COMM_NULL) };
+    let rehearsal = {
+        let mut state = t.lock();
+        let new = state.comms.add(Comm::new(context >> 1, group.clone(), rank, Handler::Return))?;
+        collectives::start_apart(&mut state, new, tag)?;
+        new
+    };
+    let party = Party::of(&[u64::from(context), APART, tag as u64]);
+    let id = agree_by(t, party, 1, |t, question| answer(t, rehearsal, question));
+    drop_from_table(&mut t.lock(), rehearsal);
+    make_under(t, id?, 1, |t, id| {
+        let mut comm = Comm::new(id, group.clone(), rank, errhandler);
+        comm.session = session;
+        open(t, comm, None)
+    })
+}
+
+/// `MPI_Comm_create_from_group`
+pub fn create_from_group(
+    t: &mut Token,
+    group: abi::Group,
+    tag: &CStr,
+    info: abi::Info,
+    errhandler: abi::Errhandler,
+    new: &mut abi::Comm,
+) -> Result<()> {
+    let (group, hints) = {
+        let state = t.lock();
+        (state.groups.get(group)?, state.infos.hints(info)?)
+    };
+    let handler = objects::errhandler::initial(t, errhandler, objects::errhandler::Target::Comm)?;
+    let meeting = t.lock().contexts.meeting() << 1;
+    *new = over_group(t, &group, meeting, string_tag(tag), handler, group.session)?;
+    give_hints(t, *new, &hints)
+}
+
+/// Gives a new communicator the hints that were given for it.
+pub(crate) fn give_hints(t: &mut Token, new: abi::Comm, hints: &Info) -> Result<()> {
+    if new != abi::COMM_NULL {
+        t.lock().comms.get_mut(new)?.hints = Hints::known(hints);
+    }
+    Ok(())
+}
+
+/// The tag that stands for a string tag (FNV-1a).
+pub(super) fn string_tag(tag: &CStr) -> i32 {
+    let hash = tag
+        .to_bytes()
+        .iter()
+        .fold(0x811c_9dc5, |hash: u32, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    (hash >> 1) as i32
+}
+
+/// `MPI_Comm_split`
+pub fn split(t: &mut Token, comm: abi::Comm, color: i32, key: i32, new: &mut abi::Comm) -> Result<()> {
+    if color < 0 && color != abi::UNDEFINED {
+        return Err(Error::new(abi::ERR_ARG, "the colour is negative and not MPI_UNDEFINED"));
+    }
+    *new = split_by(t, comm, color, key)?;
+    Ok(())
+}
+
+/// Splits by any colour; `MPI_UNDEFINED` takes part and gets nothing.
+pub(crate) fn split_by(t: &mut Token, comm: abi::Comm, color: i32, key: i32) -> Result<abi::Comm> {
+    let inter = t.lock().comm(comm)?.is_inter();
+    if inter {
+        return super::inter::split(t, comm, color, key);
+    }
+    let all = gather_words(t, comm, &[color as u32 as u64, key as u32 as u64])?;
+    make(t, comm, 1, |t, id| {
+        if color == abi::UNDEFINED {
+            return Ok(abi::COMM_NULL);
+        }
+        let part = {
+            let state = t.lock();
+            let old = state.comm(comm)?;
+            let peers = chosen(&all, color, old.group.members());
+            let group = Arc::new(Group::new(peers, state.me()).of_session(old.session));
+            let rank = group.rank.unwrap_or(0);
+            Comm::new(id, group, rank, old.errhandler)
+        };
+        open(t, part, Some(comm))
+    })
+}
+
+/// The members of one colour, ordered by key and then by old rank. `words` holds the colour and key of each.
+pub(super) fn chosen(words: &[u64], color: i32, members: &[u32]) -> Arc<[u32]> {
+    let mut mine: Vec<(i32, u32)> = words
+        .chunks(2)
+        .zip(members)
+        .filter(|(words, _)| words[0] as u32 as i32 == color)
+        .map(|(words, &peer)| (words[1] as u32 as i32, peer))
+        .collect();
+    mine.sort_by_key(|&(key, _)| key);
+    mine.into_iter().map(|(_, peer)| peer).collect()
+}
+
+/// `MPI_Comm_split_type`
+pub fn split_type(
+    t: &mut Token,
+    comm: abi::Comm,
+    split_type: i32,
+    key: i32,
+    info: abi::Info,
+    new: &mut abi::Comm,
+) -> Result<()> {
+    let (color, hints) = {
+        let state = t.lock();
+        state.comm(comm)?;
+        let hints = state.infos.hints(info)?;
+        let color = match split_type {
+            abi::COMM_TYPE_SHARED => state.node(),
+            abi::COMM_TYPE_HW_GUIDED => guided(&state, &hints, false),
+            abi::COMM_TYPE_RESOURCE_GUIDED => guided(&state, &hints, true),
+            abi::COMM_TYPE_HW_UNGUIDED | abi::UNDEFINED => abi::UNDEFINED,
+            _ => return Err(Error::new(abi::ERR_ARG, "no such split type")),
+        };
+        (color, hints)
+    };
+    *new = match any_unguided(t, comm, split_type)? {
+        true => unguided(t, comm, split_type, key, info)?,
+        false => split_by(t, comm, color, key)?,
+    };
+    give_hints(t, *new, &hints)
+}
+
+/// The part that hints ask for (MPI-5.0 section 7.4.2): what shares a type of hardware, or a process set.
+fn guided(state: &State, hints: &Info, by_set: bool) -> i32 {
+    match (hints.get(resources::TYPE_KEY), hints.get("mpi_pset_name").filter(|_| by_set)) {
+        (Some(name), _) => resources::colour_of(state, name),
+        (None, Some("mpi://WORLD")) => 0,
+        (None, Some("mpi://SELF")) => state.me() as i32,
+        _ => abi::UNDEFINED,
+    }
+}
+
+/// Whether the members split by the next smaller part of the hardware. All agree: those that give
+/// `MPI_UNDEFINED` cannot know what the others give.
+fn any_unguided(t: &mut Token, comm: abi::Comm, split_type: i32) -> Result<bool> {
+    if t.lock().comm(comm)?.is_inter() {
+        return Ok(false);
+    }
+    Ok(largest(t, comm, u64::from(split_type == abi::COMM_TYPE_HW_UNGUIDED))? == 1)
+}
+
+/// Splits by the next smaller part of the hardware, and tells the type of that by `info`.
+fn unguided(t: &mut Token, comm: abi::Comm, split_type: i32, key: i32, info: abi::Info) -> Result<abi::Comm> {
+    let Some((color, name)) = next_level(t, comm)? else { return Ok(abi::COMM_NULL) };
+    if split_type != abi::COMM_TYPE_HW_UNGUIDED {
+        return split_by(t, comm, abi::UNDEFINED, key);
+    }
+    if info != abi::INFO_NULL {
+        t.lock().infos.get_mut(info)?.set(resources::TYPE_KEY, &name);
+    }
+    split_by(t, comm, color, key)
+}
+
+/// The colour by which a communicator falls into the largest parts that share hardware and are not all of it, with the
+/// type of that hardware; `None` when there are no such parts. Collective.
+fn next_level(t: &mut Token, comm: abi::Comm) -> Result<Option<(i32, String)>> {
+    let mine = resources::colours(&t.lock());
+    let words = mine.map(|colour| u64::from(colour.cast_unsigned()));
+    let all = gather_words(t, comm, &words)?;
+    let undefined = u64::from(abi::UNDEFINED.cast_unsigned());
+    for (level, &colour) in mine.iter().enumerate() {
+        let colours = || all.chunks(words.len()).map(|one| one[level]);
+        let splits = colours().any(|other| other != words[level]);
+        if splits && colours().all(|other| other != undefined) {
+            return Ok(Some((colour, resources::name_of(level))));
+        }
+    }
+    Ok(None)
+}
+
+/// `MPI_Comm_free`: the attributes' callbacks run first; messages on the way find their requests without the
+/// communicator, and requests that need it keep it.
+pub fn free(t: &mut Token, comm: &mut abi::Comm) -> Result<()> {
+    if matches!(*comm, abi::COMM_WORLD | abi::COMM_SELF) {
+        return Err(Error::new(abi::ERR_COMM, "a predefined communicator cannot be freed"));
+    }
+    t.lock().comm(*comm)?;
+    delete_all(t, *comm)?;
+    messages::buffer::flush(t, messages::buffer::Place::Comm(*comm))?;
+    // Those that wait for their turn in its area need it.
+    collectives::await_turn(t, *comm);
+    let mut state = t.lock();
+    reap_retired(&mut state);
+    retire(&mut state, *comm)?;
+    *comm = abi::COMM_NULL;
+    Ok(())
+}
+
+/// `MPI_Comm_disconnect`: as free, after everything pending is over.
+pub fn disconnect(t: &mut Token, comm: &mut abi::Comm) -> Result<()> {
+    collectives::barrier(t, collectives::Mode::Own, *comm)?;
+    free(t, comm)
+}
+
+/// Makes a communicator under `count` context ids that the members of `comm` agree on.
+pub(super) fn make(
+    t: &mut Token,
+    comm: abi::Comm,
+    count: u32,
+    body: impl FnOnce(&mut Token, u32) -> Result<abi::Comm>,
+) -> Result<abi::Comm> {
+    let id = agree(t, comm, count)?;
+    make_under(t, id, count, body)
+}
+
+/// Makes a communicator under reserved ids, which are free again if there is none on this process in the end.
+pub(super) fn make_under(
+    t: &mut Token,
+    id: u32,
+    count: u32,
+    body: impl FnOnce(&mut Token, u32) -> Result<abi::Comm>,
+) -> Result<abi::Comm> {
+    let made = body(t, id);
+    if !matches!(made, Ok(new) if new != abi::COMM_NULL) {
+        let mut state = t.lock();
+        collectives::forget_log(&state, id, count);
+        state.contexts.release(id, count);
+    }
+    made
+}
+
+/// A communicator of the library's own with the processes of `comm`, and its context id. It has no area, and tools do
+/// not see it.
+pub fn inner(t: &mut Token, comm: abi::Comm) -> Result<(abi::Comm, u32)> {
+    let id = agree(t, comm, 1)?;
+    let mut state = t.lock();
+    let (group, rank) = state.comm(comm).map(|comm| (comm.group.clone(), comm.rank))?;
+    let inner = state.comms.add(Comm::new(id, group, rank, Handler::Return));
+    if inner.is_err() {
+        state.contexts.release(id, 1);
+    }
+    Ok((inner?, id))
+}
+
+/// Frees what [`inner`] has made.
+pub fn free_inner(t: &mut Token, inner: abi::Comm) {
+    let mut state = t.lock();
+    if let Some(comm) = drop_from_table(&mut state, inner) {
+        collectives::forget_log(&state, comm.context >> 1, 1);
+        state.contexts.release(comm.context >> 1, 1);
+    }
+}
+
+/// Puts a new communicator into the table and gives it an area if it can have one; as [`collectives::share_area`], to be
+/// called by all its processes.
+pub(super) fn open(t: &mut Token, comm: Comm, of: Option<abi::Comm>) -> Result<abi::Comm> {
+    let new = add_comm(&mut t.lock(), comm)?;
+    collectives::share_area(t, new, of).inspect_err(|_| close(t, new))?;
+    Ok(new)
+}
+
+/// Takes a communicator out of the table that the program has not seen.
+fn close(t: &mut Token, comm: abi::Comm) {
+    remove_comm(&mut t.lock(), comm);
+}
+
+/// `count` consecutive context ids that are free in all processes of the communicator, taken for the new one.
+fn agree(t: &mut Token, comm: abi::Comm, count: u32) -> Result<u32> {
+    let (inter, over) = {
+        let state = t.lock();
+        let comm = state.comm(comm)?;
+        (comm.is_inter(), comm.context)
+    };
+    let party = Party::of(&[u64::from(over), CALL]);
+    match inter {
+        true => agree_by(t, party, count, |t, question| super::inter::answer_of_both(t, comm, question)),
+        false => agree_by(t, party, count, |t, question| answer(t, comm, question)),
+    }
+}
+
+/// A question of an agreement, reduced over the ranks.
+pub(super) fn answer(t: &mut Token, comm: abi::Comm, question: Question) -> Result<[u64; WORDS]> {
+    let mut words = question.words;
+    reduce_words(t, comm, &mut words, question.op)?;
+    Ok(words)
+}
+
+/// As [`agree`], of processes that reduce their questions by `answer`.
+pub(super) fn agree_by(
+    t: &mut Token,
+    party: Party,
+    count: u32,
+    mut answer: impl FnMut(&mut Token, Question) -> Result<[u64; WORDS]>,
+) -> Result<u32> {
+    reap_retired(&mut t.lock());
+    let mut agreement = Agreement::new(party, count);
+    loop {
+        let question = agreement.ask(&mut t.lock().contexts);
+        let answered = answer(t, question);
+        let mut state = t.lock();
+        let answer = answered.inspect_err(|_| agreement.give_up(&mut state.contexts))?;
+        if let Some(id) = agreement.hear(&mut state.contexts, &answer)? {
+            return Ok(id);
+        }
+    }
+}
+
+/// Adds a communicator, which becomes one more user of its error handler.
+pub(super) fn add_comm(state: &mut State, comm: Comm) -> Result<abi::Comm> {
+    state.errhandlers.acquire(comm.errhandler);
+    let size = comm.size() as i64;
+    let handle = state.comms.add(comm)?;
+    raise(state, COMM_CREATED, [handle.0 as i64, size, 0]);
+    Ok(handle)
+}
+
+/// Takes a communicator out of the table, with what its collectives keep.
+pub fn drop_from_table(state: &mut State, comm: abi::Comm) -> Option<Box<Comm>> {
+    let old = state.comms.remove(comm)?;
+    collectives::forget(state, &old);
+    Some(old)
+}
+
+/// Takes a communicator out, whose context ids stay reserved.
+pub(super) fn remove_comm(state: &mut State, comm: abi::Comm) -> Option<Box<Comm>> {
+    let old = drop_from_table(state, comm)?;
+    state.errhandlers.release(old.errhandler);
+    collectives::forget_log(state, old.context >> 1, old.context_ids());
+    raise(state, COMM_FREED, [comm.0 as i64, old.size() as i64, 0]);
+    Some(old)
+}

@@ -1,0 +1,178 @@
+//! `MPI_Comm_idup` (MPI-5.0 section 7.4.2): a duplicate whose context id is agreed on by progress.
+//!
+//! In an inter-communicator an allreduce gives each group the other group's value, so each question is asked twice: the
+//! second time everyone brings that and its own together.
+
+use abi::Result;
+use engine::{Advance, Operation};
+use pml::Done;
+
+use super::agreement::{Agreement, Party, Question, WORDS};
+use super::create::{NUMBERED, add_comm, copy_of, remove_comm};
+use super::retire::reap_retired;
+use collectives::Running;
+use objects::attr::copy_all;
+use objects::comm::hints::Hints;
+use objects::comm::{Comm, Held};
+use objects::domain::Token;
+use objects::handle::RequestKey;
+use objects::immediate::EMPTY;
+use objects::memory::exposed;
+use objects::state::State;
+
+/// A duplicate on its way.
+pub struct Duplicate {
+    parent: Held,
+    new: abi::Comm,
+    agreement: Agreement,
+    question: Question,
+    /// The allreduce's words and their result; boxed, since their address is out.
+    words: Box<[u64]>,
+    running: Box<Running>,
+    /// Rounds left of the present question (two between groups, one otherwise).
+    rounds: u32,
+    tag: i32,
+    /// The result, when it is there.
+    ended: Option<Done>,
+}
+
+/// Tags of duplicates: both bits above the tags of collectives.
+const TAGS: u32 = 3 << 29;
+
+/// `MPI_Comm_idup`
+pub fn idup(t: &mut Token, comm: abi::Comm, new: &mut abi::Comm, request: &mut abi::Request) -> Result<()> {
+    t.lock().comm(comm)?;
+    start(t, comm, Hints::default(), new, request)
+}
+
+/// `MPI_Comm_idup_with_info`
+pub fn idup_with_info(
+    t: &mut Token,
+    comm: abi::Comm,
+    info: abi::Info,
+    new: &mut abi::Comm,
+    request: &mut abi::Request,
+) -> Result<()> {
+    let hints = {
+        let state = t.lock();
+        state.comm(comm)?;
+        Hints::known(&state.infos.hints(info)?)
+    };
+    start(t, comm, hints, new, request)
+}
+
+fn start(
+    t: &mut Token,
+    comm: abi::Comm,
+    hints: Hints,
+    new: &mut abi::Comm,
+    request: &mut abi::Request,
+) -> Result<()> {
+    t.lock().requests.check_room()?;
+    let attributes = copy_all(t, comm)?;
+    let mut state = t.lock();
+    let parent = state.hold(comm)?;
+    let mut copy = copy_of(state.comm(comm)?, 0, hints);
+    copy.attributes = attributes;
+    *new = add_comm(&mut state, copy)?;
+    let old = state.comms.get_mut(comm)?;
+    old.duplicates = old.duplicates.wrapping_add(1);
+    let tag = (TAGS | old.duplicates & ((1 << 29) - 1)) as i32;
+    let party = Party::of(&[u64::from(old.context), NUMBERED, u64::from(old.duplicates)]);
+    let rounds = rounds(old);
+    let mut agreement = Agreement::new(party, old.context_ids());
+    reap_retired(&mut state);
+    let question = agreement.ask(&mut state.contexts);
+    let mut words: Box<[u64]> = Box::new([0; 2 * WORDS]);
+    let running = Running::of_words(&mut state, comm, exposed(&mut words), WORDS, question.op)?;
+    let mut duplicate =
+        Duplicate { parent, new: *new, agreement, question, words, running, rounds, tag, ended: None };
+    duplicate.reduce(&mut state)?;
+    let key = state.requests.add(duplicate)?;
+    state.requests.register(key);
+    *request = RequestKey::Operation(key).handle();
+    drop(state);
+    engine::see_to_connections(t);
+    Ok(())
+}
+
+fn rounds(comm: &Comm) -> u32 {
+    if comm.is_inter() { 2 } else { 1 }
+}
+
+impl Duplicate {
+    /// Begins the reductions of the present question.
+    fn begin(&mut self, state: &mut State) -> Result<()> {
+        let parent = self.parent.comm();
+        self.rounds = rounds(state.comm(parent)?);
+        self.running = Running::of_words(state, parent, exposed(&mut self.words), WORDS, self.question.op)?;
+        self.reduce(state)
+    }
+
+    /// Begins one allreduce. All of a duplicate have one tag: each begins where the one before it has ended.
+    fn reduce(&mut self, state: &mut State) -> Result<()> {
+        self.words[..WORDS].copy_from_slice(&self.question.words);
+        self.running.begin_apart(self.tag)?;
+        self.running.step(&mut state.p2p);
+        Ok(())
+    }
+
+    /// Takes the next step if the allreduce is over; whether anything happened.
+    fn take_step(&mut self, state: &mut State) -> Result<bool> {
+        self.running.step(&mut state.p2p);
+        if !self.running.is_complete() {
+            return Ok(false);
+        }
+        self.running.result()?;
+        let mut heard = [0; WORDS];
+        heard.copy_from_slice(&self.words[WORDS..]);
+        self.rounds -= 1;
+        if self.rounds > 0 {
+            self.question = self.question.with(&heard);
+            self.reduce(state)?;
+            return Ok(true);
+        }
+        match self.agreement.hear(&mut state.contexts, &heard)? {
+            Some(id) => {
+                state.comms.get_mut(self.new)?.set_context_id(id);
+                self.ended = Some(Done { owner: self.parent.comm().0 as u32, ..EMPTY });
+            }
+            None => {
+                self.question = self.agreement.ask(&mut state.contexts);
+                self.begin(state)?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// The members cannot go on: there is no duplicate.
+    fn fail(&mut self, state: &mut State, error: abi::Error) {
+        self.agreement.give_up(&mut state.contexts);
+        if let Some(new) = remove_comm(state, self.new) {
+            objects::attr::forget(state, new.attributes);
+        }
+        self.ended = Some(Done { error: error.class, owner: self.parent.comm().0 as u32, ..EMPTY });
+    }
+}
+
+impl Operation<State> for Duplicate {
+    fn is_over(&mut self, _state: &mut State) -> bool {
+        self.ended.is_some()
+    }
+
+    fn outcome(&self) -> Done {
+        self.ended.unwrap_or(EMPTY)
+    }
+
+    fn advance(&mut self, state: &mut State, _key: u32) -> Advance {
+        let moved = self.take_step(state).unwrap_or_else(|error| {
+            self.fail(state, error);
+            true
+        });
+        match moved {
+            _ if self.ended.is_some() => Advance::Finished,
+            true => Advance::Moved,
+            false => Advance::Idle,
+        }
+    }
+}

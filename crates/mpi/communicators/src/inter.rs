@@ -1,0 +1,279 @@
+//! Inter-communicators (MPI-5.0 section 7.6): two groups whose leaders talk for them.
+
+use std::ffi::CStr;
+use std::sync::Arc;
+
+use abi::{Error, Result};
+
+use super::agreement::{Party, Question, WORDS};
+use super::create::{
+    agree_by, answer, chosen, free, give_hints, make, make_under, open, over_group, string_tag,
+};
+use collectives::{gather_words, share_words, swap_words};
+use objects::comm::Comm;
+use objects::domain::Token;
+use objects::errhandler::Handler;
+use objects::group::Group;
+
+/// `MPI_Intercomm_create`
+pub fn create(
+    t: &mut Token,
+    local_comm: abi::Comm,
+    local_leader: i32,
+    peer_comm: abi::Comm,
+    remote_leader: i32,
+    tag: i32,
+    new: &mut abi::Comm,
+) -> Result<()> {
+    let (group, rank, errhandler, session) = {
+        let state = t.lock();
+        let local = state.comm(local_comm)?;
+        if local.is_inter() {
+            return Err(Error::new(abi::ERR_COMM, "the local communicator is an inter-communicator"));
+        }
+        if local_leader < 0 || local_leader as u32 >= local.size() {
+            return Err(Error::new(abi::ERR_RANK, "the local leader lies outside the communicator"));
+        }
+        (local.group.clone(), local.rank, local.errhandler, local.session)
+    };
+    let link = Link { comm: peer_comm, rank: remote_leader, tag };
+    let leader = local_leader as u32;
+    let meeting = Meeting { local: local_comm, leader, link: (rank == leader).then_some(link) };
+    let (members, party) = meeting.members(t, group.members())?;
+    let me = t.lock().me();
+    let remote = Arc::new(Group::new(members.into(), me));
+    if group.members().iter().any(|peer| remote.members().contains(peer)) {
+        return Err(Error::new(abi::ERR_COMM, "the two groups overlap"));
+    }
+    let id = meeting.agree(t, party, 2)?;
+    *new = make_under(t, id, 2, |t, id| {
+        let mut comm = Comm::new(id, group, rank, errhandler);
+        comm.session = session;
+        comm.make_inter(remote);
+        open(t, comm, None)
+    })?;
+    Ok(())
+}
+
+/// `MPI_Intercomm_create_from_groups`: the members of both groups meet in a communicator of them all, which goes
+/// again.
+pub fn create_from_groups(
+    t: &mut Token,
+    local_group: abi::Group,
+    local_leader: i32,
+    remote_group: abi::Group,
+    remote_leader: i32,
+    tag: &CStr,
+    info: abi::Info,
+    errhandler: abi::Errhandler,
+    new: &mut abi::Comm,
+) -> Result<()> {
+    let (local, remote, me, hints) = {
+        let state = t.lock();
+        let hints = state.infos.hints(info)?;
+        (state.groups.get(local_group)?, state.groups.get(remote_group)?, state.me(), hints)
+    };
+    let far = usize::try_from(remote_leader).ok().and_then(|leader| remote.members().get(leader)).copied();
+    let far = far.ok_or(Error::new(abi::ERR_RANK, "the remote leader lies outside its group"))?;
+    let handler = objects::errhandler::initial(t, errhandler, objects::errhandler::Target::Comm)?;
+    let mut everyone = [local.members(), remote.members()].concat();
+    everyone.sort_unstable();
+    let leader = everyone.iter().position(|&peer| peer == far).unwrap_or(0) as i32;
+    let all = Arc::new(Group::new(everyone.into(), me));
+    let tag = string_tag(tag);
+    let meeting = t.lock().contexts.meeting() << 1;
+    let mut own = over_group(t, &local, meeting, tag, handler, local.session)?;
+    let mut bridge = match over_group(t, &all, meeting, tag ^ BRIDGE, handler, None) {
+        Ok(bridge) => bridge,
+        Err(error) => {
+            free(t, &mut own)?;
+            return Err(error);
+        }
+    };
+    let made =
+        create(t, own, local_leader, bridge, leader, 0, new).and_then(|()| give_hints(t, *new, &hints));
+    free(t, &mut bridge)?;
+    free(t, &mut own)?;
+    made
+}
+
+/// Tells the communicator of both groups from that of one, both under one string tag.
+const BRIDGE: i32 = 0x2545_f491;
+
+/// How a leader reaches the other one.
+#[derive(Clone, Copy)]
+struct Link {
+    comm: abi::Comm,
+    rank: i32,
+    tag: i32,
+}
+
+/// Two groups about to be joined: what the leaders tell each other, they tell their groups.
+struct Meeting {
+    local: abi::Comm,
+    leader: u32,
+    /// The leader has one.
+    link: Option<Link>,
+}
+
+impl Meeting {
+    /// Swaps words with the other group; all of the group give words of the same length.
+    fn swap(&self, t: &mut Token, words: &[u64], answer: &mut [u64]) -> Result<()> {
+        if let Some(link) = self.link {
+            swap_words(t, link.comm, link.rank, link.tag, &mut words.to_vec(), answer)?;
+        }
+        share_words(t, self.local, self.leader, answer)
+    }
+
+    /// What stands for this group: its leader, and the communicator and the tag by which it meets the other one.
+    fn word(&self, t: &mut Token, ours: &[u32]) -> Result<u64> {
+        let Some(link) = self.link else { return Ok(0) };
+        let over = t.lock().comm(link.comm)?.context;
+        Ok(Party::of(&[u64::from(over), link.tag as u64, u64::from(ours[self.leader as usize])]).word())
+    }
+
+    /// The other group's members, and who the two groups are together.
+    fn members(&self, t: &mut Token, ours: &[u32]) -> Result<(Vec<u32>, Party)> {
+        let mut own = [self.word(t, ours)?];
+        share_words(t, self.local, self.leader, &mut own)?;
+        let mut other = [0; 2];
+        self.swap(t, &[ours.len() as u64, own[0]], &mut other)?;
+        let ours: Vec<u64> = ours.iter().map(|&peer| u64::from(peer)).collect();
+        let mut theirs = room_for(t, other[0])?;
+        self.swap(t, &ours, &mut theirs)?;
+        let party = Party::of(&[own[0] ^ other[1]]);
+        Ok((processes(t, &theirs)?, party))
+    }
+
+    /// Context ids that are free in both groups.
+    fn agree(&self, t: &mut Token, party: Party, count: u32) -> Result<u32> {
+        agree_by(t, party, count, |t, question| {
+            let ours = Question { words: answer(t, self.local, question)?, ..question };
+            let mut theirs = [0; WORDS];
+            self.swap(t, &ours.words, &mut theirs)?;
+            Ok(ours.with(&theirs).words)
+        })
+    }
+}
+
+const STRANGE: Error = Error::new(abi::ERR_OTHER, "the other group names processes that are not of this job");
+
+/// Processes of the job, which bounds what another group may say.
+fn processes_of_job(t: &mut Token) -> u64 {
+    t.lock().world.as_ref().map_or(1, |world| u64::from(world.job.size))
+}
+
+/// Room for the `count` members that the other group says it has.
+fn room_for(t: &mut Token, count: u64) -> Result<Vec<u64>> {
+    if count > processes_of_job(t) { Err(STRANGE) } else { Ok(vec![0; count as usize]) }
+}
+
+/// The members that the other group names.
+fn processes(t: &mut Token, words: &[u64]) -> Result<Vec<u32>> {
+    let all = processes_of_job(t);
+    let known = words.iter().map(|&peer| (peer < all).then_some(peer as u32));
+    known.collect::<Option<Vec<u32>>>().ok_or(STRANGE)
+}
+
+/// Runs `f` with the local group's communicator in the table, where collectives find it.
+fn with_local<R>(t: &mut Token, comm: abi::Comm, f: impl FnOnce(&mut Token, abi::Comm) -> R) -> Result<R> {
+    let missing = Error::new(abi::ERR_COMM, "the communicator is not an inter-communicator");
+    let local = {
+        let mut state = t.lock();
+        let local = state.comms.get_mut(comm)?.local.take().ok_or(missing)?;
+        state.comms.add(*local)?
+    };
+    let result = f(t, local);
+    let mut state = t.lock();
+    let back = state.comms.remove(local);
+    state.comms.get_mut(comm)?.local = back;
+    Ok(result)
+}
+
+/// Swaps words between the two groups: rank 0 of each speaks, everyone hears. `answer` says how many words the
+/// other side sends.
+fn swap_all(t: &mut Token, comm: abi::Comm, words: &[u64], answer: &mut [u64]) -> Result<()> {
+    let rank = t.lock().comm(comm)?.rank;
+    if rank == 0 {
+        swap_words(t, comm, 0, 0, &mut words.to_vec(), answer)?;
+    }
+    with_local(t, comm, |t, local| share_words(t, local, 0, answer))?
+}
+
+/// A question of an agreement, reduced over both groups.
+pub(super) fn answer_of_both(t: &mut Token, comm: abi::Comm, question: Question) -> Result<[u64; WORDS]> {
+    let ours = with_local(t, comm, |t, local| answer(t, local, question))??;
+    let ours = Question { words: ours, ..question };
+    let mut theirs = [0; WORDS];
+    swap_all(t, comm, &ours.words, &mut theirs)?;
+    Ok(ours.with(&theirs).words)
+}
+
+/// Each group tells the other who of it will be in a new communicator.
+pub(super) fn swap_groups(t: &mut Token, comm: abi::Comm, group: &Group) -> Result<Arc<Group>> {
+    let mut count = [0];
+    swap_all(t, comm, &[u64::from(group.size())], &mut count)?;
+    let mut theirs = room_for(t, count[0])?;
+    let ours: Vec<u64> = group.members().iter().map(|&peer| u64::from(peer)).collect();
+    swap_all(t, comm, &ours, &mut theirs)?;
+    let peers = processes(t, &theirs)?;
+    let me = t.lock().me();
+    Ok(Arc::new(Group::new(peers.into(), me)))
+}
+
+/// `MPI_Comm_split` of an inter-communicator: the parts of one colour on both sides face each other.
+pub(super) fn split(t: &mut Token, comm: abi::Comm, color: i32, key: i32) -> Result<abi::Comm> {
+    make(t, comm, 2, |t, id| part(t, comm, (color, key), id))
+}
+
+/// This process's part of a split, if it gets one.
+fn part(t: &mut Token, comm: abi::Comm, (color, key): (i32, i32), id: u32) -> Result<abi::Comm> {
+    let words = [color as u32 as u64, key as u32 as u64];
+    let ours = with_local(t, comm, |t, local| gather_words(t, local, &words))??;
+    let remote = t.lock().comm(comm)?.remote.clone();
+    let remote = remote.ok_or(Error::new(abi::ERR_COMM, "the communicator is not an inter-communicator"))?;
+    let mut theirs = vec![0; 2 * remote.size() as usize];
+    swap_all(t, comm, &ours, &mut theirs)?;
+    let state = t.lock();
+    let old = state.comm(comm)?;
+    let (me, errhandler) = (state.me(), old.errhandler);
+    let group = Group::new(chosen(&ours, color, old.group.members()), me).of_session(old.session);
+    let group = Arc::new(group);
+    let remote = Arc::new(Group::new(chosen(&theirs, color, remote.members()), me));
+    if color == abi::UNDEFINED || remote.size() == 0 {
+        return Ok(abi::COMM_NULL);
+    }
+    let rank = group.rank.unwrap_or(0);
+    let mut part = Comm::new(id, group, rank, errhandler);
+    part.make_inter(remote);
+    drop(state);
+    open(t, part, None)
+}
+
+/// `MPI_Intercomm_merge`: the group that says `high` comes second; on a tie the one whose first process has the
+/// smaller number goes first.
+pub fn merge(t: &mut Token, comm: abi::Comm, high: i32, new: &mut abi::Comm) -> Result<()> {
+    *new = make(t, comm, 1, |t, id| merged(t, comm, high, id))?;
+    Ok(())
+}
+
+fn merged(t: &mut Token, comm: abi::Comm, high: i32, id: u32) -> Result<abi::Comm> {
+    let mut theirs = [0];
+    let ours = u64::from(high != 0);
+    swap_all(t, comm, &[ours], &mut theirs)?;
+    let state = t.lock();
+    let old = state.comm(comm)?;
+    let remote = old.remote.clone().ok_or(Error::new(abi::ERR_COMM, "not an inter-communicator"))?;
+    let (mine, other) = (old.group.members(), remote.members());
+    let first = match ours.cmp(&theirs[0]) {
+        std::cmp::Ordering::Less => true,
+        std::cmp::Ordering::Greater => false,
+        std::cmp::Ordering::Equal => mine.first() < other.first(),
+    };
+    let peers: Vec<u32> = if first { [mine, other].concat() } else { [other, mine].concat() };
+    let errhandler: Handler = old.errhandler;
+    let group = Arc::new(Group::new(peers.into(), state.me()).of_session(old.session));
+    let rank = group.rank.unwrap_or(0);
+    drop(state);
+    open(t, Comm::new(id, group, rank, errhandler), None)
+}

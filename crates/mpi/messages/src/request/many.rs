@@ -1,0 +1,255 @@
+//! Waiting for several requests and testing them (MPI-5.0 section 3.7.5).
+
+use abi::{Error, Result, Status};
+use pml::{Done, ReqId};
+
+use super::Finished;
+use super::wait::{conclude, failed, first_or_after_progress, give, wait_one};
+use objects::domain::Token;
+use objects::handle::RequestKey;
+use objects::immediate::{EMPTY, SENT};
+use objects::state::State;
+use objects::wait::wait_for;
+
+/// `MPI_Waitany`
+pub fn waitany(
+    t: &mut Token,
+    requests: &mut [abi::Request],
+    index: &mut i32,
+    status: Option<&mut Status>,
+) -> Result<()> {
+    *index = abi::UNDEFINED;
+    if !any_active(t, requests)? {
+        give(status, None);
+        return Ok(());
+    }
+    let (i, finished) = wait_for(t, |state| take_any(state, requests).transpose())?;
+    *index = i as i32;
+    let done = conclude(t, &mut requests[i], finished);
+    give(status, Some(&done));
+    failed(&done)
+}
+
+/// `MPI_Testany`
+pub fn testany(
+    t: &mut Token,
+    requests: &mut [abi::Request],
+    index: &mut i32,
+    flag: &mut i32,
+    status: Option<&mut Status>,
+) -> Result<()> {
+    (*index, *flag) = (abi::UNDEFINED, 1);
+    if !any_active(t, requests)? {
+        give(status, None);
+        return Ok(());
+    }
+    let Some((i, finished)) = first_or_after_progress(t, |state| take_any(state, requests))? else {
+        *flag = 0;
+        return Ok(());
+    };
+    *index = i as i32;
+    let done = conclude(t, &mut requests[i], finished);
+    give(status, Some(&done));
+    failed(&done)
+}
+
+/// Whether a list has an active request; checks every handle.
+fn any_active(t: &mut Token, requests: &[abi::Request]) -> Result<bool> {
+    let state = t.lock();
+    requests.iter().try_fold(false, |any, &request| Ok(any | !super::is_inactive(&state, request)?))
+}
+
+fn take_any(state: &mut State, requests: &[abi::Request]) -> Result<Option<(usize, Finished)>> {
+    for (i, &request) in requests.iter().enumerate() {
+        if !super::is_inactive(state, request)?
+            && let Some(finished) = super::take(state, request)?
+        {
+            return Ok(Some((i, finished)));
+        }
+    }
+    Ok(None)
+}
+
+/// `MPI_Waitall`
+pub fn waitall(
+    t: &mut Token,
+    requests: &mut [abi::Request],
+    mut statuses: Option<&mut [Status]>,
+) -> Result<()> {
+    let (mut next, mut wrong) = (0, None);
+    while next < requests.len() {
+        let plain = wait_for(t, |state| {
+            while next < requests.len() {
+                let done = match take_plain(state, requests[next]) {
+                    Plain::Done(done) => done,
+                    Plain::Active => return None,
+                    Plain::Other => return Some(false),
+                };
+                requests[next] = abi::REQUEST_NULL;
+                note(&mut statuses, next, next, &done, &mut wrong);
+                next += 1;
+            }
+            Some(true)
+        });
+        if !plain {
+            let done = wait_one(t, &mut requests[next])?.unwrap_or(EMPTY);
+            note(&mut statuses, next, next, &done, &mut wrong);
+            next += 1;
+        }
+    }
+    in_status(wrong)
+}
+
+/// How the commonest requests stand: point-to-point ones, those complete from the start, and null ones.
+enum Plain {
+    Done(Done),
+    Active,
+    /// Any other request, or none.
+    Other,
+}
+
+#[inline(always)]
+fn take_plain(state: &mut State, handle: abi::Request) -> Plain {
+    if handle == SENT || handle == abi::REQUEST_NULL {
+        return Plain::Done(EMPTY);
+    }
+    let Some(RequestKey::Pml(key)) = RequestKey::of(handle) else { return Plain::Other };
+    match state.take_awaited(ReqId(key)) {
+        Some(done) => Plain::Done(done),
+        None if state.p2p.is_complete(ReqId(key)).is_some() => Plain::Active,
+        None => Plain::Other,
+    }
+}
+
+/// The first request that failed, by its place in the list, and how. The whole call's error is raised on its
+/// communicator.
+pub(super) type Wrong = Option<(usize, Done)>;
+
+/// Writes status `i` of many, that of request `place`. Errors are written from the first failure on.
+pub(super) fn note(
+    statuses: &mut Option<&mut [Status]>,
+    i: usize,
+    place: usize,
+    done: &Done,
+    wrong: &mut Wrong,
+) {
+    let failed = done.error != abi::SUCCESS;
+    if let Some(statuses) = statuses {
+        statuses[i].fill(&done.status);
+        if failed && wrong.is_none() {
+            statuses[..i].iter_mut().for_each(|status| status.error = abi::SUCCESS);
+        }
+        if failed || wrong.is_some() {
+            statuses[i].error = done.error;
+        }
+    }
+    if failed {
+        wrong.get_or_insert((place, *done));
+    }
+}
+
+pub(super) fn in_status(wrong: Wrong) -> Result<()> {
+    match wrong {
+        Some((place, done)) => Err(failed_among(place, &done)),
+        None => Ok(()),
+    }
+}
+
+/// The error of a call with several requests, whose message names the first one that failed.
+#[cold]
+fn failed_among(place: usize, done: &Done) -> Error {
+    let why = crate::p2p::failure(done).into_text();
+    Error::new(abi::ERR_IN_STATUS, "at least one of the requests failed")
+        .on(abi::Comm(done.owner as usize))
+        .described(|| format!("array_of_requests[{place}] failed: {why}"))
+}
+
+/// `MPI_Testall`: takes results only when all requests are complete.
+pub fn testall(
+    t: &mut Token,
+    requests: &mut [abi::Request],
+    flag: &mut i32,
+    mut statuses: Option<&mut [Status]>,
+) -> Result<()> {
+    *flag = 0;
+    let all = first_or_after_progress(t, |state| {
+        for &request in requests.iter() {
+            if request != abi::REQUEST_NULL && !super::is_complete(state, request)? {
+                return Ok(None);
+            }
+        }
+        Ok(Some(()))
+    })?;
+    if all.is_none() {
+        return Ok(());
+    }
+    *flag = 1;
+    let mut wrong = None;
+    for (i, request) in requests.iter_mut().enumerate() {
+        let done = wait_one(t, request)?.unwrap_or(EMPTY);
+        note(&mut statuses, i, i, &done, &mut wrong);
+    }
+    in_status(wrong)
+}
+
+/// `MPI_Waitsome`
+pub fn waitsome(
+    t: &mut Token,
+    requests: &mut [abi::Request],
+    outcount: &mut i32,
+    indices: &mut [i32],
+    statuses: Option<&mut [Status]>,
+) -> Result<()> {
+    *outcount = abi::UNDEFINED;
+    if !any_active(t, requests)? {
+        return Ok(());
+    }
+    let some = wait_for(t, |state| take_some(state, requests).transpose())?;
+    deliver_some(t, requests, some, outcount, indices, statuses)
+}
+
+/// `MPI_Testsome`
+pub fn testsome(
+    t: &mut Token,
+    requests: &mut [abi::Request],
+    outcount: &mut i32,
+    indices: &mut [i32],
+    statuses: Option<&mut [Status]>,
+) -> Result<()> {
+    *outcount = abi::UNDEFINED;
+    if !any_active(t, requests)? {
+        return Ok(());
+    }
+    let some = first_or_after_progress(t, |state| take_some(state, requests))?.unwrap_or_default();
+    deliver_some(t, requests, some, outcount, indices, statuses)
+}
+
+fn take_some(state: &mut State, requests: &[abi::Request]) -> Result<Option<Vec<(usize, Finished)>>> {
+    let mut some = Vec::new();
+    for (i, &request) in requests.iter().enumerate() {
+        if !super::is_inactive(state, request)?
+            && let Some(finished) = super::take(state, request)?
+        {
+            some.push((i, finished));
+        }
+    }
+    Ok(if some.is_empty() { None } else { Some(some) })
+}
+
+fn deliver_some(
+    t: &mut Token,
+    requests: &mut [abi::Request],
+    some: Vec<(usize, Finished)>,
+    outcount: &mut i32,
+    indices: &mut [i32],
+    mut statuses: Option<&mut [Status]>,
+) -> Result<()> {
+    *outcount = some.len() as i32;
+    let mut wrong = None;
+    for (slot, (i, finished)) in some.into_iter().enumerate() {
+        let done = conclude(t, &mut requests[i], finished);
+        indices[slot] = i as i32;
+        note(&mut statuses, slot, i, &done, &mut wrong);
+    }
+    in_status(wrong)
+}

@@ -1,0 +1,119 @@
+//! Waiting for one request and testing it.
+
+use abi::{Result, Status};
+use pml::{Done, ReqId};
+
+use super::{Finished, UNKNOWN};
+use objects::domain::Token;
+use objects::handle::RequestKey;
+use objects::immediate::{EMPTY, SENT};
+use objects::state::State;
+use objects::wait::{poll, wait_for, wait_for_request};
+
+/// Waits for one request and takes its result; `None` for a null request.
+pub(super) fn wait_one(t: &mut Token, request: &mut abi::Request) -> Result<Option<Done>> {
+    let handle = *request;
+    if handle == abi::REQUEST_NULL {
+        return Ok(None);
+    }
+    if handle == SENT {
+        *request = abi::REQUEST_NULL;
+        return Ok(Some(EMPTY));
+    }
+    let (known, key) = (super::is_complete(&mut t.lock(), handle)?, RequestKey::of(handle));
+    if let (Some(RequestKey::Pml(key)), false) = (key, known) {
+        let id = ReqId(key);
+        let done = wait_for_request(t, id, |state| match state.take_awaited(id) {
+            Some(done) => Some(Ok(done)),
+            None => state.p2p.is_complete(id).is_none().then_some(Err(UNKNOWN)),
+        })?;
+        *request = abi::REQUEST_NULL;
+        return Ok(Some(done));
+    }
+    if let (Some(RequestKey::Operation(key)), false) = (key, known) {
+        let blocking = t.lock().requests.get(key).and_then(|it| it.blocking());
+        if let Some(done) = blocking.and_then(|go_on| go_on(t, key)) {
+            *request = abi::REQUEST_NULL;
+            return Ok(Some(done));
+        }
+    }
+    let finished = wait_for(t, |state| super::take(state, handle).transpose())?;
+    Ok(Some(conclude(t, request, finished)))
+}
+
+/// Runs the functions of a generalized request and clears the handle.
+pub(super) fn conclude(t: &mut Token, request: &mut abi::Request, finished: Finished) -> Done {
+    let Finished { mut done, gone, generalized } = finished;
+    if gone {
+        *request = abi::REQUEST_NULL;
+    }
+    if let Some(generalized) = generalized {
+        done = generalized.query(t);
+        // Of two errors the call returns that of the function called last (MPI-5.0 section 13.2).
+        if let Err(error) = generalized.free(t) {
+            done.error = error.class;
+        }
+    }
+    done
+}
+
+pub(super) fn give(status: Option<&mut Status>, done: Option<&Done>) {
+    match (status, done) {
+        (Some(status), Some(done)) => status.fill(&done.status),
+        // The empty status has its error set too (MPI-5.0 section 3.7.3).
+        (Some(status), None) => *status = Status::EMPTY,
+        (None, _) => {}
+    }
+}
+
+/// The error of a finished request, raised on its communicator.
+pub(super) fn failed(done: &Done) -> Result<()> {
+    if done.error == abi::SUCCESS {
+        return Ok(());
+    }
+    Err(crate::p2p::failure(done).on(abi::Comm(done.owner as usize)))
+}
+
+/// `MPI_Wait`
+pub fn wait(t: &mut Token, request: &mut abi::Request, status: Option<&mut Status>) -> Result<()> {
+    let done = wait_one(t, request)?;
+    give(status, done.as_ref());
+    done.map_or(Ok(()), |done| failed(&done))
+}
+
+/// `MPI_Test`
+pub fn test(
+    t: &mut Token,
+    request: &mut abi::Request,
+    flag: &mut i32,
+    status: Option<&mut Status>,
+) -> Result<()> {
+    let handle = *request;
+    *flag = 1;
+    if handle == abi::REQUEST_NULL {
+        give(status, None);
+        return Ok(());
+    }
+    let finished = first_or_after_progress(t, |state| super::take(state, handle))?;
+    let Some(finished) = finished else {
+        // A stale handle is an error, not an operation under way.
+        super::is_complete(&mut t.lock(), handle)?;
+        *flag = 0;
+        return Ok(());
+    };
+    let done = conclude(t, request, finished);
+    give(status, Some(&done));
+    failed(&done)
+}
+
+/// Tries, makes progress once, and tries again.
+pub(super) fn first_or_after_progress<R>(
+    t: &mut Token,
+    mut attempt: impl FnMut(&mut State) -> Result<Option<R>>,
+) -> Result<Option<R>> {
+    if let Some(found) = attempt(&mut t.lock())? {
+        return Ok(Some(found));
+    }
+    poll(t);
+    attempt(&mut t.lock())
+}

@@ -1,0 +1,307 @@
+//! Attributes (MPI-5.0 section 7.7): values cached on objects under keys, with callbacks of the program.
+//!
+//! A callback may call MPI. So the attributes of an object are copied out first, the callbacks run with the
+//! state unlocked, and the result is put back.
+
+use abi::{Address, Error, Result};
+use ffi::{CopyAttr, DeleteAttrFunction};
+
+use crate::domain::Token;
+use crate::handle::Objects;
+use crate::state::{Predefined, State};
+
+/// The kind of object that a key belongs to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Holder {
+    /// Communicators.
+    Comm,
+    /// Datatypes.
+    Datatype,
+    /// Windows.
+    Win,
+}
+
+/// An object with attributes.
+pub trait Attributed: Copy {
+    /// Of which kind it is.
+    const HOLDER: Holder;
+
+    /// What callbacks know it by.
+    fn handle(self) -> usize;
+
+    /// Those of the program.
+    ///
+    /// # Errors
+    /// That of a handle that names no such object.
+    fn attributes(self, state: &mut State) -> Result<&mut Attributes>;
+
+    /// A predefined attribute, if the key is one: the address of its value, or that it is not set.
+    ///
+    /// # Errors
+    /// As [`Attributed::attributes`].
+    fn predefined(self, _state: &State, _keyval: i32) -> Result<Option<Option<Address>>> {
+        Ok(None)
+    }
+}
+
+impl Attributed for abi::Comm {
+    const HOLDER: Holder = Holder::Comm;
+
+    fn handle(self) -> usize {
+        self.0
+    }
+
+    fn attributes(self, state: &mut State) -> Result<&mut Attributes> {
+        Ok(&mut state.comms.get_mut(self)?.attributes)
+    }
+
+    fn predefined(self, state: &State, keyval: i32) -> Result<Option<Option<Address>>> {
+        let p: &Predefined = &state.predefined;
+        let value = match keyval {
+            abi::TAG_UB => &p.tag_ub,
+            abi::IO => &p.io,
+            abi::HOST => &p.host,
+            abi::WTIME_IS_GLOBAL => &p.wtime_is_global,
+            abi::APPNUM => &p.appnum,
+            abi::UNIVERSE_SIZE => &p.universe_size,
+            abi::LASTUSEDCODE => &p.last_used_code,
+            _ => return Ok(None),
+        };
+        state.comm(self)?;
+        let unset =
+            keyval == abi::APPNUM && p.appnum < 0 || keyval == abi::UNIVERSE_SIZE && p.universe_size <= 0;
+        Ok(Some((!unset).then_some(Address(std::ptr::from_ref(value) as usize))))
+    }
+}
+
+impl Attributed for abi::Datatype {
+    const HOLDER: Holder = Holder::Datatype;
+
+    fn handle(self) -> usize {
+        self.0
+    }
+
+    fn attributes(self, state: &mut State) -> Result<&mut Attributes> {
+        state.types.attributes(self)
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Keyval {
+    holder: Holder,
+    copy: CopyAttr,
+    delete: Option<DeleteAttrFunction>,
+    extra_state: Address,
+    /// The handle and each attribute that uses the key.
+    users: u32,
+    freed: bool,
+}
+
+/// Keys made by the program. A key's integer is above all predefined ones.
+pub struct Keyvals {
+    slab: Objects<Keyval>,
+}
+
+const FIRST_KEYVAL: i32 = 0x1000;
+
+impl Keyvals {
+    pub const fn new() -> Keyvals {
+        Keyvals { slab: Objects::new() }
+    }
+
+    /// A key that exists: freed ones do as long as an attribute uses them (MPI-5.0 section 7.7.2).
+    fn get(&self, key: i32, holder: Holder) -> Result<Keyval> {
+        let keyval = key.checked_sub(FIRST_KEYVAL).and_then(|key| self.slab.get(u32::try_from(key).ok()?));
+        match keyval {
+            Some(keyval) if keyval.holder == holder => Ok(*keyval),
+            _ => Err(Error::new(abi::ERR_KEYVAL, "no such attribute key for this kind of object")),
+        }
+    }
+
+    fn acquire(&mut self, key: i32) {
+        if let Some(keyval) = self.slab.get_mut((key - FIRST_KEYVAL) as u32) {
+            keyval.users += 1;
+        }
+    }
+
+    fn release(&mut self, key: i32) {
+        let slot = (key - FIRST_KEYVAL) as u32;
+        if let Some(keyval) = self.slab.get_mut(slot) {
+            keyval.users -= 1;
+            if keyval.users == 0 {
+                self.slab.remove(slot);
+            }
+        }
+    }
+
+    /// The key's functions, also after the key itself was freed.
+    fn functions(&self, key: i32) -> Option<Keyval> {
+        self.slab.get((key - FIRST_KEYVAL) as u32).copied()
+    }
+}
+
+/// The attributes of one object, in the order in which their values were set.
+#[derive(Clone, Default, Debug)]
+pub struct Attributes {
+    values: Vec<(i32, Address)>,
+}
+
+impl Attributes {
+    fn get(&self, key: i32) -> Option<Address> {
+        self.values.iter().find(|(k, _)| *k == key).map(|(_, value)| *value)
+    }
+}
+
+/// `MPI_Comm_create_keyval` and its siblings
+pub fn create_keyval(
+    t: &mut Token,
+    holder: Holder,
+    copy: CopyAttr,
+    delete: Option<DeleteAttrFunction>,
+    keyval: &mut i32,
+    extra_state: Address,
+) -> Result<()> {
+    let new = Keyval { holder, copy, delete, extra_state, users: 1, freed: false };
+    let key = t
+        .lock()
+        .keyvals
+        .slab
+        .insert(new)
+        .map_err(|_| Error::new(abi::ERR_OTHER, "more than 2^20 attribute keys exist"))?;
+    *keyval = FIRST_KEYVAL + key as i32;
+    Ok(())
+}
+
+/// `MPI_Comm_free_keyval` and its siblings: attributes under the key live on, and the key with them; to free it
+/// again by another copy of the handle changes nothing then.
+pub fn free_keyval(t: &mut Token, holder: Holder, keyval: &mut i32) -> Result<()> {
+    let mut state = t.lock();
+    let found = state.keyvals.get(*keyval, holder)?;
+    if !found.freed {
+        if let Some(found) = state.keyvals.slab.get_mut((*keyval - FIRST_KEYVAL) as u32) {
+            found.freed = true;
+        }
+        state.keyvals.release(*keyval);
+    }
+    *keyval = abi::KEYVAL_INVALID;
+    Ok(())
+}
+
+/// `MPI_Comm_set_attr` and its siblings: an old value is deleted first, with its callback.
+pub fn set<O: Attributed>(t: &mut Token, object: O, keyval: i32, value: Address) -> Result<()> {
+    let old = {
+        let mut state = t.lock();
+        state.keyvals.get(keyval, O::HOLDER)?;
+        object.attributes(&mut state)?.get(keyval)
+    };
+    if let Some(old) = old {
+        call_delete(t, object, keyval, old)?;
+    }
+    let mut state = t.lock();
+    let values = &mut object.attributes(&mut state)?.values;
+    let before = values.len();
+    values.retain(|(key, _)| *key != keyval);
+    values.push((keyval, value));
+    if values.len() > before {
+        state.keyvals.acquire(keyval);
+    }
+    Ok(())
+}
+
+/// `MPI_Comm_get_attr` and its siblings
+pub fn get<O: Attributed>(
+    t: &mut Token,
+    object: O,
+    keyval: i32,
+    value: &mut Address,
+    flag: &mut i32,
+) -> Result<()> {
+    let mut state = t.lock();
+    if let Some(found) = object.predefined(&state, keyval)? {
+        *flag = i32::from(found.is_some());
+        if let Some(found) = found {
+            *value = found;
+        }
+        return Ok(());
+    }
+    object.attributes(&mut state)?;
+    state.keyvals.get(keyval, O::HOLDER)?;
+    let found = object.attributes(&mut state)?.get(keyval);
+    *flag = i32::from(found.is_some());
+    if let Some(found) = found {
+        *value = found;
+    }
+    Ok(())
+}
+
+/// `MPI_Comm_delete_attr` and its siblings
+pub fn delete<O: Attributed>(t: &mut Token, object: O, keyval: i32) -> Result<()> {
+    let old = {
+        let mut state = t.lock();
+        state.keyvals.get(keyval, O::HOLDER)?;
+        object.attributes(&mut state)?.get(keyval)
+    };
+    let old = old.ok_or(Error::new(abi::ERR_KEYVAL, "the object has no attribute under this key"))?;
+    remove(t, object, keyval, old)
+}
+
+fn remove(t: &mut Token, object: impl Attributed, keyval: i32, value: Address) -> Result<()> {
+    call_delete(t, object, keyval, value)?;
+    let mut state = t.lock();
+    object.attributes(&mut state)?.values.retain(|(key, _)| *key != keyval);
+    state.keyvals.release(keyval);
+    Ok(())
+}
+
+fn call_delete(t: &mut Token, object: impl Attributed, keyval: i32, value: Address) -> Result<()> {
+    let functions = t.lock().keyvals.functions(keyval);
+    let Some(Keyval { delete: Some(delete), extra_state, .. }) = functions else { return Ok(()) };
+    match delete.call(object.handle(), keyval, value, extra_state) {
+        abi::SUCCESS => Ok(()),
+        code => Err(Error::new(code, "the delete function of an attribute failed")),
+    }
+}
+
+/// Deletes every attribute of an object that is about to go, in reverse order of setting (MPI-5.0 sections
+/// 7.7.1 and 11.2.4). Stops at the first callback that fails, as the object then stays.
+pub fn delete_all(t: &mut Token, object: impl Attributed) -> Result<()> {
+    loop {
+        let last = object.attributes(&mut t.lock())?.values.last().copied();
+        let Some((keyval, value)) = last else { return Ok(()) };
+        remove(t, object, keyval, value)?;
+    }
+}
+
+/// Offers every attribute of `from` to its copy callback; what the duplicate gets (MPI-5.0 section 7.7.2).
+pub fn copy_all(t: &mut Token, from: impl Attributed) -> Result<Attributes> {
+    let values = from.attributes(&mut t.lock())?.values.clone();
+    let mut copied = Attributes::default();
+    for (keyval, value) in values {
+        let functions = t.lock().keyvals.functions(keyval);
+        let Some(Keyval { copy, extra_state, .. }) = functions else { continue };
+        let new = match copy {
+            CopyAttr::Null => None,
+            CopyAttr::Dup => Some(value),
+            CopyAttr::User(function) => {
+                let (mut out, mut flag) = (Address(0), 0);
+                match function.call(from.handle(), keyval, extra_state, value, &mut out, &mut flag) {
+                    abi::SUCCESS => (flag != 0).then_some(out),
+                    code => {
+                        forget(&mut t.lock(), copied);
+                        return Err(Error::new(code, "the copy function of an attribute failed"));
+                    }
+                }
+            }
+        };
+        if let Some(new) = new {
+            copied.values.push((keyval, new));
+            t.lock().keyvals.acquire(keyval);
+        }
+    }
+    Ok(copied)
+}
+
+/// Forgets copies whose object was never made.
+pub fn forget(state: &mut State, copied: Attributes) {
+    copied.values.iter().for_each(|(keyval, _)| state.keyvals.release(*keyval));
+}

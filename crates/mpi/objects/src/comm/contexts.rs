@@ -1,0 +1,200 @@
+//! Context ids: what keeps the messages of one communicator from those of another (MPI-5.0 section 7.2.4).
+//!
+//! ```text
+//!            taken by a communicator
+//!   free ────────────────────────────► used ──► lingering: the communicator is gone, receives in its context are not
+//!     ▲  └── offered: a communicator in the making may get it                  │
+//!     └────────────────────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! How the members of a new communicator agree on an id is `communicators::agreement`'s.
+
+use std::collections::BTreeSet;
+
+/// Largest id. One bit of a message's context tells the library's own messages from the program's; and the handle of a
+/// window has room for an id ([`crate::handle`]).
+const MAX: u32 = (1 << 26) - 2;
+/// Ids of `MPI_COMM_WORLD` and `MPI_COMM_SELF` lie below.
+const FIRST: u32 = 2;
+
+/// The ids in use in this process.
+pub struct Contexts {
+    /// Where the next communicator looks for an id. Positions count on, lap after lap over the ids; so of two of them the
+    /// later one is the larger one, and an id that has just become free is not the next one to be taken.
+    position: u64,
+    used: BTreeSet<u32>,
+    /// Free ids that communicators in the making may get; a few for each of them.
+    offered: Vec<u32>,
+    /// Parties that must find an id among all there are; see [`Contexts::claim`].
+    claims: Vec<u64>,
+    /// Used ids whose communicator is gone.
+    lingering: BTreeSet<u32>,
+    /// Largest id.
+    max: u32,
+}
+
+impl Contexts {
+    pub const fn new() -> Contexts {
+        Contexts {
+            position: 0,
+            used: BTreeSet::new(),
+            offered: Vec::new(),
+            claims: Vec::new(),
+            lingering: BTreeSet::new(),
+            max: MAX,
+        }
+    }
+
+    /// The message layer tells only so many contexts apart, which is the same everywhere and at least 16.
+    pub fn limit(&mut self, contexts: u32) {
+        self.max = MAX.min(contexts / 2 - 2);
+    }
+
+    /// Where communicators made from groups alone agree on their id.
+    pub fn meeting(&self) -> u32 {
+        self.max + 1
+    }
+
+    /// Positions of a lap.
+    pub fn lap(&self) -> u64 {
+        u64::from(self.max - FIRST + 1)
+    }
+
+    /// Where this process looks next.
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Later communicators look from `position` on.
+    pub fn go_on(&mut self, position: u64) {
+        self.position = self.position.max(position);
+    }
+
+    /// The first of `count` consecutive ids at a position, if there are so many before the lap ends.
+    pub fn at(&self, position: u64, count: u32) -> Option<u32> {
+        let place = position % self.lap();
+        (place + u64::from(count) <= self.lap()).then_some(FIRST + place as u32)
+    }
+
+    /// Whether no communicator has one of `count` ids from `id`.
+    pub fn is_free(&self, id: u32, count: u32) -> bool {
+        self.used.range(id..id + count).next().is_none()
+    }
+
+    /// Whether another communicator in the making may get one of them.
+    pub fn is_offered(&self, id: u32, count: u32) -> bool {
+        self.offered.iter().any(|offered| (id..id + count).contains(offered))
+    }
+
+    /// A communicator in the making may get these ids: no other one is offered them.
+    pub fn offer(&mut self, ids: &[u32]) {
+        self.offered.extend(ids);
+    }
+
+    /// It does not get them.
+    pub fn withdraw(&mut self, ids: &[u32]) {
+        // Where no other one is in the making, these are all.
+        if self.offered == ids {
+            self.offered.clear();
+        } else {
+            self.offered.retain(|id| !ids.contains(id));
+        }
+    }
+
+    /// The communicator `party` in the making could not get an id while others were offered some: until it has one, those
+    /// whose number is larger are offered none. So of several that wait for each other one always gets what it needs.
+    pub fn claim(&mut self, party: u64) {
+        self.claims.push(party);
+    }
+
+    /// It has one, or has failed.
+    pub fn unclaim(&mut self, party: u64) {
+        if let Some(place) = self.claims.iter().position(|&claim| claim == party) {
+            self.claims.swap_remove(place);
+        }
+    }
+
+    /// Whether another party comes first.
+    pub fn comes_first(&self, party: u64) -> bool {
+        self.claims.iter().any(|&claim| claim < party)
+    }
+
+    /// Takes `count` ids from `id`.
+    pub fn take(&mut self, id: u32, count: u32) {
+        self.used.extend(id..id + count);
+    }
+
+    /// Gives ids back.
+    pub fn release(&mut self, id: u32, count: u32) {
+        (id..id + count).for_each(|id| {
+            self.used.remove(&id);
+        });
+    }
+
+    /// The communicator of these ids is gone, but a receive may still be posted in their contexts: they stay used until
+    /// [`Contexts::settle`] finds that none is.
+    pub fn leave(&mut self, id: u32, count: u32) {
+        self.lingering.extend(id..id + count);
+    }
+
+    /// Whether ids may be free that are not known to be.
+    pub fn has_lingering(&self) -> bool {
+        !self.lingering.is_empty()
+    }
+
+    /// Ids that are kept for communicators in the making, and parties that come first.
+    #[cfg(test)]
+    pub fn kept_for_makings(&self) -> usize {
+        self.offered.len() + self.claims.len()
+    }
+
+    /// Gives those back whose communicator is gone and that are not `awaited`.
+    pub fn settle(&mut self, awaited: &BTreeSet<u32>) {
+        let over: Vec<u32> = self.lingering.difference(awaited).copied().collect();
+        for id in over {
+            self.lingering.remove(&id);
+            self.release(id, 1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Contexts, FIRST, MAX};
+
+    #[test]
+    fn positions_go_through_all_ids_and_begin_again() {
+        let mut contexts = Contexts::new();
+        assert_eq!(contexts.at(0, 1), Some(FIRST));
+        assert_eq!(contexts.at(contexts.lap() - 1, 1), Some(MAX));
+        assert_eq!(
+            contexts.at(contexts.lap() - 1, 2),
+            None,
+            "the second one would be the first of the next lap"
+        );
+        assert_eq!(contexts.at(contexts.lap(), 2), Some(FIRST));
+        contexts.limit(32);
+        assert_eq!((contexts.meeting(), contexts.lap()), (15, 13));
+        assert_eq!(contexts.at(u64::MAX, 1).map(|id| id < 15), Some(true));
+    }
+
+    #[test]
+    fn what_is_taken_is_not_free_until_released() {
+        let mut contexts = Contexts::new();
+        contexts.take(5, 2);
+        assert!(contexts.is_free(4, 1) && !contexts.is_free(4, 2) && !contexts.is_free(6, 1));
+        contexts.release(5, 2);
+        assert!(contexts.is_free(4, 4));
+    }
+
+    #[test]
+    fn an_id_stays_used_while_a_receive_is_posted_in_its_context() {
+        let mut contexts = Contexts::new();
+        contexts.take(5, 2);
+        contexts.leave(5, 2);
+        contexts.settle(&[5, 9].into());
+        assert!(!contexts.is_free(5, 1) && contexts.is_free(6, 1) && contexts.has_lingering());
+        contexts.settle(&[].into());
+        assert!(contexts.is_free(5, 1) && !contexts.has_lingering());
+    }
+}

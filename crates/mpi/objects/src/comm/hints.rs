@@ -1,0 +1,115 @@
+//! Hints of communicators (MPI-5.0 section 7.4.4), and kinds of memory (section 11.4.3).
+//!
+//! Nothing here changes what the library does: what the assertions rule out costs it nothing, and memory of every kind
+//! that it knows is treated alike. So each is taken, kept and shown, as a program may ask what is in force.
+
+use crate::info::Info;
+
+/// Promises of the program, each "false" until it is made.
+const ASSERTIONS: [&str; 5] = [
+    "mpi_assert_no_any_tag",
+    "mpi_assert_no_any_source",
+    "mpi_assert_exact_length",
+    "mpi_assert_allow_overtaking",
+    "mpi_assert_strict_persistent_collective_ordering",
+];
+
+/// The kinds of memory that may be used: the answer to what was asked for.
+pub const KINDS: &str = "mpi_memory_alloc_kinds";
+/// The promise to use no other kinds.
+pub const ONLY_KINDS: &str = "mpi_assert_memory_alloc_kinds";
+/// How memory of MPI may have been allocated.
+const RESTRICTORS: [&str; 3] = ["alloc_mem", "win_allocate", "win_allocate_shared"];
+
+/// The hints of a communicator: whatever a program gives, only those that are known and make sense are in it.
+#[derive(Clone, Default, PartialEq, Debug)]
+pub struct Hints(Info);
+
+impl Hints {
+    /// Those of `given` that are known and make sense.
+    pub fn known(given: &Info) -> Hints {
+        let mut known = Hints::default();
+        known.take(given);
+        known
+    }
+
+    /// Takes those of `given` that are known and make sense.
+    pub fn take(&mut self, given: &Info) {
+        for name in ASSERTIONS {
+            if let Some(value @ ("true" | "false")) = given.get(name) {
+                self.0.set(name, value);
+            }
+        }
+        if let Some(kinds) = given.get(ONLY_KINDS).filter(|kinds| are_known_kinds(kinds)) {
+            self.0.set(ONLY_KINDS, kinds);
+        }
+    }
+
+    /// All hints in force, with those that were never given.
+    pub fn in_force(&self, kinds: &str) -> Info {
+        let mut all = self.0.clone();
+        for name in ASSERTIONS {
+            if all.get(name).is_none() {
+                all.set(name, "false");
+            }
+        }
+        all.set(KINDS, kinds);
+        all
+    }
+}
+
+/// The kinds of memory that a program may use which asked for `requested`: those that are always there, and the
+/// others among those asked for that the library knows.
+pub fn kinds_for(requested: Option<&str>) -> String {
+    let mut kinds = vec!["system", "mpi"];
+    for kind in requested.into_iter().flat_map(|list| list.split(',')).map(str::trim) {
+        if is_known(kind) && !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    kinds.join(",")
+}
+
+/// Whether all kinds of memory of a list are known.
+pub fn are_known_kinds(list: &str) -> bool {
+    list.split(',').all(is_known)
+}
+
+fn is_known(kind: &str) -> bool {
+    match kind.trim().split_once(':') {
+        Some(("mpi", restrictors)) => restrictors.split(':').all(|word| RESTRICTORS.contains(&word)),
+        Some(_) => false,
+        None => matches!(kind.trim(), "system" | "mpi"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn info(entries: &[(&str, &str)]) -> Info {
+        entries.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect()
+    }
+
+    #[test]
+    fn only_hints_that_make_sense_are_taken() {
+        let given = info(&[
+            ("mpi_assert_no_any_tag", "true"),
+            ("mpi_assert_no_any_source", "maybe"),
+            ("mpi_assert_memory_alloc_kinds", "system,cuda"),
+            ("somebody_elses", "1"),
+        ]);
+        let hints = Hints::known(&given);
+        assert_eq!(hints, Hints(info(&[("mpi_assert_no_any_tag", "true")])));
+        let shown = hints.in_force("system,mpi");
+        assert_eq!(shown.get("mpi_assert_exact_length"), Some("false"));
+        assert_eq!(shown.get("mpi_memory_alloc_kinds"), Some("system,mpi"));
+    }
+
+    #[test]
+    fn unknown_kinds_of_memory_are_left_out() {
+        assert_eq!(kinds_for(None), "system,mpi");
+        assert_eq!(kinds_for(Some("mpi,cuda:device,system")), "system,mpi");
+        assert_eq!(kinds_for(Some("mpi:alloc_mem,mpi:magic")), "system,mpi,mpi:alloc_mem");
+    }
+}

@@ -1,0 +1,38 @@
+//! What the handles of MPI name, and the state they are in: communicators, groups, datatypes, errors, attributes, info,
+//! sessions; progress and waiting.
+//!
+//! A function of MPI is a public function of one of the rooms, with the arguments of the C function in safe types: it takes
+//! a [`Token`] (proof of being inside MPI), locks the state for as long as it needs, and gives an error class or nothing.
+//! What rooms above keep, stands in tables of their own that the lock guards ([`engine::Guarded`]).
+#![deny(unsafe_code)]
+#![allow(clippy::too_many_arguments, reason = "functions have the arguments of the MPI call")]
+
+pub mod abi_info;
+pub mod attr;
+pub mod buffer_pool;
+pub mod comm;
+pub mod datatype;
+pub mod domain;
+pub mod errcode;
+pub mod errhandler;
+pub mod fatal;
+pub mod group;
+pub mod handle;
+pub mod hint;
+pub mod immediate;
+pub mod info;
+pub mod memory;
+pub mod op;
+pub mod pack;
+pub mod params;
+pub mod resources;
+pub mod sessions;
+pub mod state;
+pub mod status;
+pub mod stream;
+pub mod topology;
+pub mod types;
+pub mod wait;
+
+pub use domain::{Attempt, Token, enter, enter_any};
+pub use pml::Mode as SendMode;

@@ -1,0 +1,192 @@
+//! The library's state: the objects of MPI, the message layer under them and the connection to the launcher.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use abi::Error;
+use btl::Peer;
+use coll::Coll;
+use coll::algorithms::registry::AlgorithmId;
+use engine::{Classes, Interest, P2p, Requests, Tables, Threads};
+use node::Node;
+
+use crate::attr::Keyvals;
+use crate::buffer_pool::BufferPool;
+use crate::comm::contexts::Contexts;
+use crate::comm::{Comm, Comms};
+use crate::datatype::Types;
+use crate::domain::Token;
+use crate::errcode::ErrorTable;
+use crate::errhandler::Errhandlers;
+use crate::group::Groups;
+use crate::info::Infos;
+use crate::op::Ops;
+use crate::params::Params;
+use crate::sessions::Sessions;
+
+/// Everything behind the guard.
+pub struct State {
+    /// Opens what rooms keep in statics of their own.
+    pub tables: Tables,
+    /// What this process shares with those of its node, whatever carries their messages.
+    pub node: Option<Arc<Node>>,
+    /// The way to other processes: transports, the message layer, active messages.
+    pub p2p: P2p,
+    /// Who takes frames beside the message layer.
+    pub classes: Classes<State>,
+    /// Communicators by handle.
+    pub comms: Comms,
+    /// Requests that are more than one point-to-point operation, and the registry of what must be advanced.
+    pub requests: Requests<State>,
+    /// What is to be done with the state unlocked, since it calls the program. The room that pushes an entry keeps what the
+    /// entry is about in a queue of its own.
+    pub due: VecDeque<fn(&mut Token)>,
+    /// What a lost peer amounts to, for a process that has joined its job.
+    pub on_loss: fn(&mut State, Peer),
+    /// What follows every wait, while a tool has callbacks.
+    pub after_wait: Option<fn(&mut Token)>,
+    /// The algorithm of the latest call of each collective.
+    pub algorithms: [Option<AlgorithmId>; Coll::ALL.len()],
+    /// The threads of this process that wait.
+    pub threads: Threads<Interest>,
+    /// Changes of the message layer of which those threads know.
+    pub(crate) seen_changes: u32,
+    /// Polls in a row (`MPI_Test`, `MPI_Iprobe`) that found nothing to do.
+    pub(crate) fruitless_polls: u32,
+    /// Peers that are lost.
+    pub lost: Vec<Peer>,
+    /// Keeping on polling for messages rather than yielding.
+    pub hint: crate::hint::KeepPolling,
+    /// Datatypes by handle.
+    pub types: Types,
+    pub groups: Groups,
+    pub ops: Ops,
+    pub infos: Infos,
+    pub errhandlers: Errhandlers,
+    pub errors: ErrorTable,
+    pub(crate) keyvals: Keyvals,
+    pub sessions: Sessions,
+    /// Buffers attached by the deprecated-free, process-wide calls.
+    pub buffer: BufferPool,
+    /// What only an initialised library has.
+    pub world: Option<World>,
+    pub params: Params,
+    /// Handles of tools that measure the time in progress.
+    pub timers: u32,
+    /// Nanoseconds spent in progress while a tool measured it.
+    pub progress_time: u64,
+    /// The kinds of memory that the program may use, as its queries show them.
+    pub memory_kinds: String,
+    /// Context ids in use.
+    pub contexts: Contexts,
+    /// Answers to `MPI_Comm_get_attr` for the predefined keys, kept where pointers to them stay valid.
+    pub predefined: Box<Predefined>,
+}
+
+/// The process's place in its job.
+pub struct World {
+    pub job: pmi::Job,
+    /// All processes of the job, in rank order.
+    pub group: Arc<crate::group::Group>,
+}
+
+/// Values of predefined attributes (MPI-5.0 section 11.1.2); C sees pointers to them.
+#[derive(Debug)]
+pub struct Predefined {
+    pub tag_ub: i32,
+    pub io: i32,
+    pub host: i32,
+    pub wtime_is_global: i32,
+    pub appnum: i32,
+    pub universe_size: i32,
+    pub last_used_code: i32,
+}
+
+impl State {
+    /// The state before initialisation: objects that may exist then, and nobody to talk to but oneself.
+    pub fn new() -> State {
+        let params = Params::read();
+        State {
+            tables: Tables::claim(),
+            node: None,
+            p2p: P2p::alone(),
+            classes: Classes::new(),
+            comms: Comms::new(),
+            requests: crate::immediate::requests(),
+            due: VecDeque::new(),
+            on_loss: |_, _| {},
+            after_wait: None,
+            algorithms: Default::default(),
+            threads: Threads::default(),
+            seen_changes: 0,
+            fruitless_polls: 0,
+            lost: Vec::new(),
+            hint: Default::default(),
+            types: Types::new(),
+            groups: Groups::new(),
+            ops: Ops::new(),
+            infos: Infos::new(),
+            errhandlers: Errhandlers::new(params.mpi.initial_errhandler.into()),
+            errors: ErrorTable::new(),
+            keyvals: Keyvals::new(),
+            sessions: Sessions::new(),
+            buffer: BufferPool::default(),
+            world: None,
+            params,
+            timers: 0,
+            progress_time: 0,
+            memory_kinds: crate::comm::hints::kinds_for(None),
+            contexts: Contexts::new(),
+            predefined: Box::new(Predefined {
+                tag_ub: crate::comm::TAG_UB,
+                io: abi::ANY_SOURCE,
+                host: abi::PROC_NULL,
+                wtime_is_global: 0,
+                appnum: 0,
+                universe_size: 0,
+                last_used_code: abi::ERR_LASTCODE,
+            }),
+        }
+    }
+
+    /// This process's peer index.
+    pub fn me(&self) -> u32 {
+        self.world.as_ref().map_or(0, |world| world.job.rank)
+    }
+
+    /// The communicator behind a handle.
+    #[inline(always)]
+    pub fn comm(&self, handle: abi::Comm) -> abi::Result<&Comm> {
+        self.comms.get(handle)
+    }
+
+    /// Stores an operation and gives its handle.
+    ///
+    /// # Errors
+    /// `MPI_ERR_OTHER` when 2^23 requests exist.
+    pub fn add_request(&mut self, operation: impl engine::Operation<State>) -> abi::Result<abi::Request> {
+        self.requests.add(operation).map(|key| crate::handle::RequestKey::Operation(key).handle())
+    }
+}
+
+const LOST: Error = Error::new(abi::ERR_PROC_ABORTED, "a process has ended that the call waits for");
+
+/// What ends waits by other ways than requests, which the message layer ends.
+impl State {
+    /// For processes of a communicator: one of them is lost.
+    #[inline]
+    pub fn loss_in(&self, comm: abi::Comm) -> Option<Error> {
+        if self.lost.is_empty() { None } else { self.loss_among(comm) }
+    }
+
+    #[cold]
+    fn loss_among(&self, comm: abi::Comm) -> Option<Error> {
+        let comm = self.comms.get(comm).ok()?;
+        self.lost.iter().any(|&peer| comm.contains(peer)).then_some(LOST)
+    }
+
+    /// For a message of `source`.
+    pub fn loss_of(&self, source: Option<Peer>) -> Option<Error> {
+        source.filter(|peer| self.lost.contains(peer)).map(|_| LOST)
+    }
+}

@@ -1,0 +1,265 @@
+//! What the engine asks of the state: progress, whom to wake, what is due with the state unlocked.
+
+use std::time::Instant;
+
+use bml::Bml;
+use btl::{Btl, Sleep};
+use engine::{
+    Classes, Domain, How, Interest, Linked, News, Owner, P2p, Progress, Requesting, Requests, Threads,
+};
+use platform::waiter::Policy;
+use pml::{Done, ReqId};
+
+use crate::domain::{DOMAIN, Token};
+use crate::state::State;
+
+impl Owner for State {
+    fn domain() -> &'static Domain<State> {
+        &DOMAIN
+    }
+
+    fn create() -> State {
+        State::new()
+    }
+
+    fn news(&mut self) -> Option<News> {
+        let State { threads, requests, p2p, seen_changes, .. } = self;
+        if !threads.is_awaited() {
+            return None;
+        }
+        if requests.has_grown() | (std::mem::replace(seen_changes, p2p.changes()) != p2p.changes()) {
+            threads.changed();
+        }
+        let over = |interest: &Interest| match *interest {
+            Interest::Request(id) => p2p.is_complete(id) != Some(false),
+            Interest::Change => true,
+        };
+        threads.news(over).map(|wakes| News { wakes, bell: p2p.bml.bell() })
+    }
+}
+
+impl Progress for State {
+    #[inline(always)]
+    fn threads(&mut self) -> &mut Threads<Interest> {
+        &mut self.threads
+    }
+
+    fn policy(&self) -> Policy {
+        self.params.waiting
+    }
+
+    /// Advances everything once; whether anything happened.
+    #[inline]
+    fn progress(&mut self) -> bool {
+        if self.timers == 0 { self.advance() } else { self.advance_timed() }
+    }
+
+    fn call_is_due(&self) -> bool {
+        !self.due.is_empty()
+    }
+
+    fn call(t: &mut Token) {
+        let due = t.lock().due.pop_front();
+        if let Some(due) = due {
+            due(t);
+        }
+    }
+
+    fn wants_turn(&self) -> bool {
+        self.p2p.needs_turn()
+    }
+
+    fn arm(&mut self) -> Option<Sleep> {
+        self.p2p.arm()
+    }
+
+    fn must_arm_again(&self) -> bool {
+        self.p2p.bml.must_arm_again()
+    }
+
+    fn disarm(&mut self) {
+        self.p2p.bml.disarm();
+    }
+
+    fn must_look_for_losses(&self) -> bool {
+        self.p2p.bml.must_look_for_losses()
+    }
+
+    fn look_for_losses(&mut self) -> bool {
+        self.p2p.bml.look_for_losses()
+    }
+}
+
+impl Linked for State {
+    type Btl = Bml;
+
+    #[inline(always)]
+    fn p2p(&mut self) -> &mut P2p {
+        &mut self.p2p
+    }
+
+    #[inline(always)]
+    fn links(&self) -> &P2p {
+        &self.p2p
+    }
+
+    fn classes(&self) -> &Classes<State> {
+        &self.classes
+    }
+}
+
+impl Requesting for State {
+    fn requests(&mut self) -> &mut Requests<State> {
+        &mut self.requests
+    }
+}
+
+impl State {
+    /// As [`State::progress`], while a tool measures the time that it takes.
+    #[cold]
+    fn advance_timed(&mut self) -> bool {
+        let start = Instant::now();
+        let happened = self.advance();
+        self.progress_time += start.elapsed().as_nanos() as u64;
+        happened
+    }
+
+    #[inline]
+    fn advance(&mut self) -> bool {
+        let mut happened = engine::poll(self) > 0;
+        if let Some(peer) = self.p2p.next_lost() {
+            (self.on_loss)(self, peer);
+        }
+        if self.requests.has_work() {
+            happened |= engine::advance_all(self);
+        }
+        if happened {
+            self.threads.changed();
+        }
+        happened
+    }
+}
+
+/// Polls the slot of the process that is waited for between two polls of everything.
+const POLLS: u32 = 32;
+
+impl State {
+    /// How often one process is polled between two polls of everything. Where ranks share a core, the sender needs it
+    /// more than a second poll does.
+    #[inline(always)]
+    pub fn polls(&self) -> u32 {
+        if self.params.waiting.spin.is_zero() { 1 } else { POLLS }
+    }
+
+    /// The result of a request of the PML, if it is complete or becomes so by some polls of its sender.
+    #[inline]
+    pub fn take_awaited(&mut self, id: ReqId) -> Option<Done> {
+        let polls = self.polls();
+        let done = self.p2p.take_awaited(id, polls);
+        if done.is_some_and(|done| done.error == abi::ERR_PROC_ABORTED) {
+            self.take_losses();
+        }
+        done
+    }
+
+    /// Acts on the peers that were lost: what ends the job says why, which the error of a request does not know.
+    #[cold]
+    fn take_losses(&mut self) {
+        while let Some(peer) = self.p2p.next_lost() {
+            (self.on_loss)(self, peer);
+        }
+    }
+}
+
+/// Waits until `ready` gives a result that anybody's progress may bring, making progress meanwhile.
+#[inline]
+pub fn wait_for<R>(t: &mut Token, ready: impl FnMut(&mut State) -> Option<R>) -> R {
+    wait(t, How::Parked(Interest::Change), ready)
+}
+
+/// As [`wait_for`], for the end of a request of the message layer.
+#[inline]
+pub fn wait_for_request<R>(t: &mut Token, id: ReqId, ready: impl FnMut(&mut State) -> Option<R>) -> R {
+    wait(t, How::Parked(Interest::Request(id)), ready)
+}
+
+/// As [`wait_for`], for what only `ready` itself moves forward.
+#[inline]
+pub fn wait_actively<R>(t: &mut Token, ready: impl FnMut(&mut State) -> Option<R>) -> R {
+    wait(t, How::Active, ready)
+}
+
+/// As [`wait_actively`], until `deadline` at the latest; `None`: it passed.
+pub fn wait_actively_until<R>(
+    t: &mut Token,
+    deadline: Instant,
+    ready: impl FnMut(&mut State) -> Option<R>,
+) -> Option<R> {
+    let result = engine::wait_until(t, How::Active, deadline, ready);
+    let after = t.lock().after_wait;
+    if let Some(after) = after {
+        after(t);
+    }
+    result
+}
+
+/// Waits, then does what follows every wait.
+#[inline(always)]
+fn wait<R>(t: &mut Token, how: How<Interest>, mut ready: impl FnMut(&mut State) -> Option<R>) -> R {
+    let mut after = None;
+    let result = engine::wait(t, how, |state: &mut State| {
+        let result = ready(state);
+        if result.is_some() {
+            after = state.after_wait;
+        }
+        result
+    });
+    if let Some(after) = after {
+        after(t);
+    }
+    result
+}
+
+/// Polls in a row that find nothing, after which a program that polls yields on an oversubscribed node: a loop
+/// around `MPI_Iprobe` or `MPI_Test` would otherwise hold the core that the awaited rank needs.
+const FRUITLESS_POLLS: u32 = 3;
+
+/// Polls in a row that find nothing, after which a program that polls looks for losses, as a wait does.
+const POLLS_FOR_A_LOOK: u32 = 1 << 18;
+
+/// Makes progress once, runs callbacks that became due, and returns; yields where polls in a row find nothing.
+pub fn poll(t: &mut Token) {
+    advance(t, true);
+}
+
+/// As [`poll`], for a program that has work: it does not yield.
+pub fn make_progress(t: &mut Token) {
+    advance(t, false);
+}
+
+fn advance(t: &mut Token, polls: bool) {
+    let (due, yields, after) = {
+        let mut state = t.lock();
+        if state.progress() {
+            state.fruitless_polls = 0;
+        } else if polls {
+            state.fruitless_polls = state.fruitless_polls.checked_add(1).unwrap_or(FRUITLESS_POLLS);
+            if state.fruitless_polls.is_multiple_of(POLLS_FOR_A_LOOK) && state.must_look_for_losses() {
+                state.look_for_losses();
+            }
+        }
+        let yields =
+            polls && state.fruitless_polls > FRUITLESS_POLLS && state.params.waiting.is_oversubscribed();
+        (state.call_is_due(), yields, state.after_wait)
+    };
+    engine::see_to_connections(t);
+    if yields {
+        std::thread::yield_now();
+    }
+    if due {
+        State::call(t);
+    }
+    if let Some(after) = after {
+        after(t);
+    }
+}

@@ -1,0 +1,71 @@
+//! Puts and gets that the network does by one operation for which there is room: right arguments, predefined types, a
+//! rank of another node that is registered and locked, an open epoch. All under one lock of the state, without an
+//! allocation. For the rest, and to report what is wrong, the ordinary function begins anew.
+
+use abi::{Address, Count, Datatype};
+use btl::RemoteMemory;
+use osc::NO_TOKEN;
+
+use super::WINDOWS;
+use super::access::{Aim, Rules};
+use super::movement::Way;
+use super::network::Reached;
+use objects::datatype::simple;
+use objects::state::State;
+
+/// Begins a put or get, for which the next flush waits; `None`: nothing was begun.
+#[inline]
+pub(super) fn begin_at_once(
+    state: &mut State,
+    way: Way,
+    (origin, origin_count, origin_type): (Address, Count, Datatype),
+    aim: &Aim,
+    win: abi::Win,
+) -> Option<()> {
+    let window = WINDOWS.get_mut(&mut state.tables).get_mut(win).ok()?;
+    // A negative rank is a huge one.
+    let rank = aim.rank as u32;
+    let target = window.far.as_ref()?.network.target(rank)?;
+    let (peer, Reached { key, remote, .. }) = (target.peer, target.reached);
+    let memory = simple(origin, origin_count, origin_type)?;
+    let size = datatype::predefined_dense_size(aim.datatype)?;
+    let len = memory.len();
+    if len == 0 || aim.count.checked_mul(i64::from(size))? as usize != len {
+        return None;
+    }
+    let (start, there) = window.targets[rank as usize].locate(aim, len)?;
+    if !window.has_joined(rank) {
+        return None;
+    }
+    match aim.rules {
+        Rules::Epoch => window.epochs.access(rank).ok()?,
+        Rules::Light => {}
+        // A request waits for more than a flush does.
+        Rules::Request => return None,
+    }
+    let (bml, network) = (&mut state.p2p.bml, &mut window.far.as_mut()?.network);
+    match way {
+        Way::Put if len <= remote.max => {
+            bml.write(peer, memory, &key, start).ok()?;
+            network.writes(rank);
+        }
+        Way::Get if osc::is_one_read(&remote, memory.address(), there, len) => {
+            let read = |peer, cookie| bml.read(peer, memory, &key, start, cookie);
+            network.read(win, (rank, NO_TOKEN), read).ok()?;
+        }
+        Way::Put | Way::Get => return None,
+    }
+    Some(())
+}
+
+impl super::Target {
+    /// Where the data of `len` bytes begins that an operation means: the byte, and its address in the target.
+    #[inline(always)]
+    fn locate(&self, aim: &Aim, len: usize) -> Option<(u64, usize)> {
+        let unit = if aim.rules == Rules::Light { 1 } else { self.unit };
+        // A negative displacement is a huge one.
+        let start = (aim.disp as u64).checked_mul(unit)?;
+        let is_inside = start.checked_add(len as u64)? <= self.size;
+        is_inside.then(|| (start, self.base.wrapping_add(start as usize)))
+    }
+}
