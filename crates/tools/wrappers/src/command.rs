@@ -2,23 +2,21 @@
 
 use std::ffi::OsString;
 
+use crate::language::{LIBRARY, Language};
 use crate::prefix::Prefix;
 use crate::request::Request;
 use crate::settings::Settings;
-
-/// The library's name for the linker.
-pub const LIBRARY: &str = "mpi_abi";
 
 /// What the archive needs of the system; empty stubs where the C library holds them itself.
 const SYSTEM_LIBRARIES: [&str; 4] = ["-lpthread", "-ldl", "-lrt", "-lm"];
 
 /// The whole command for this call.
-pub fn whole(request: &Request, settings: &Settings, prefix: &Prefix) -> Vec<OsString> {
+pub fn whole(language: &Language, request: &Request, settings: &Settings, prefix: &Prefix) -> Vec<OsString> {
     let mut words = with_compiler(settings, os(&settings.before));
     words.extend(request.rest.iter().cloned());
     words.extend(include_flags(settings, prefix));
     if request.links() {
-        words.extend(link_flags(request, settings, prefix));
+        words.extend(link_flags(language, request, settings, prefix));
     }
     words
 }
@@ -38,7 +36,12 @@ pub fn compile_flags(settings: &Settings, prefix: &Prefix) -> Vec<OsString> {
 }
 
 /// What is added when linking. The runpath, unlike an rpath, yields to `LD_LIBRARY_PATH`.
-pub fn link_flags(request: &Request, settings: &Settings, prefix: &Prefix) -> Vec<OsString> {
+pub fn link_flags(
+    language: &Language,
+    request: &Request,
+    settings: &Settings,
+    prefix: &Prefix,
+) -> Vec<OsString> {
     let mut words = os(&settings.link);
     if !prefix.is_system() {
         words.push(glued("-L", prefix.lib()));
@@ -52,7 +55,7 @@ pub fn link_flags(request: &Request, settings: &Settings, prefix: &Prefix) -> Ve
             words.push(glued("-Wl,-rpath,", prefix.lib()));
             words.push("-Wl,--enable-new-dtags".into());
         }
-        words.push(format!("-l{LIBRARY}").into());
+        words.extend(language.libraries.iter().map(|name| format!("-l{name}").into()));
     }
     words.extend(os(&settings.libraries));
     if request.static_mpi || request.static_all {
@@ -66,6 +69,7 @@ fn include_flags(settings: &Settings, prefix: &Prefix) -> Vec<OsString> {
     if !prefix.is_system() {
         words.push(glued("-I", prefix.include()));
     }
+    words.extend(settings.modules.iter().map(|folder| glued("-I", folder)));
     words
 }
 

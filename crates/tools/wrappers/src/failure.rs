@@ -24,8 +24,12 @@ pub enum Failure {
     Compiler { compiler: OsString, variable: &'static str, error: io::Error },
     /// The compiler is this wrapper.
     Recursion { name: String, compiler: OsString },
-    /// A program in a language whose bindings are not there.
-    NoBindings { name: String },
+    /// The Fortran modules cannot be compiled.
+    Modules { compiler: String, seen: String },
+    /// A flag that makes integers longer than C's.
+    LargeIntegers { flag: OsString },
+    /// A Fortran program with the library in it.
+    NoArchive,
 }
 
 impl fmt::Display for Failure {
@@ -82,12 +86,22 @@ impl Failure {
                 format!("{} is {name} itself", compiler.display()),
                 "let ALHENA_CC, OMPI_CC, MPICH_CC or I_MPI_CC name a real compiler".into(),
             ),
-            Failure::NoBindings { name } => (
-                "compiling a Fortran program".into(),
+            Failure::Modules { compiler, seen } => (
+                format!("compiling the MPI modules with {compiler}"),
+                seen.clone(),
                 format!(
-                    "this version has no Fortran bindings; {name} only answers -show, -showme and the like"
+                    "ALHENA_FC={compiler} mpifort -showme:incdirs tries again; XDG_CACHE_HOME names a folder to write to"
                 ),
-                "use mpicc or mpicxx; `alhena info` lists the bindings that are there".into(),
+            ),
+            Failure::LargeIntegers { flag } => (
+                "compiling a Fortran program".into(),
+                format!("{} makes INTEGER longer than C's int, which MPI's are", flag.display()),
+                "leave the flag out, and declare large integers by their kind".into(),
+            ),
+            Failure::NoArchive => (
+                "linking a Fortran program".into(),
+                "-static-mpi: libmpifort_abi is a shared library and brings libmpi_abi along".into(),
+                "leave -static-mpi out".into(),
             ),
         }
     }

@@ -5,6 +5,9 @@ use std::path::Path;
 
 use crate::failure::Failure;
 
+/// The C library's name for the linker.
+pub const LIBRARY: &str = "mpi_abi";
+
 /// A language: how its compiler is found and what users call its flags.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Language {
@@ -22,8 +25,15 @@ pub struct Language {
     pub profile_variable: &'static str,
     /// Keys of a configuration file for compiler and flags, and the start of the file's name.
     pub config: ConfigKeys,
-    /// Whether programs in this language can use MPI through this library.
-    pub has_bindings: bool,
+    /// The libraries for the linker.
+    pub libraries: &'static [&'static str],
+}
+
+impl Language {
+    /// Whether programs have modules.
+    pub fn is_fortran(&self) -> bool {
+        self.libraries.len() > 1
+    }
 }
 
 /// How a configuration file speaks about a language.
@@ -45,7 +55,7 @@ static C: Language = Language {
     compiler_flags: &["-cc="],
     profile_variable: "MPICC_PROFILE",
     config: ConfigKeys { stem: "mpicc", compiler: "CC", flags: "WRAPPER_CFLAGS" },
-    has_bindings: true,
+    libraries: &[LIBRARY],
 };
 
 static CXX: Language = Language {
@@ -56,7 +66,7 @@ static CXX: Language = Language {
     compiler_flags: &["-cxx=", "-cc="],
     profile_variable: "MPICXX_PROFILE",
     config: ConfigKeys { stem: "mpicxx", compiler: "CXX", flags: "WRAPPER_CXXFLAGS" },
-    has_bindings: true,
+    libraries: &[LIBRARY],
 };
 
 static FORTRAN: Language = Language {
@@ -67,7 +77,7 @@ static FORTRAN: Language = Language {
     compiler_flags: &["-fc=", "-f90=", "-cc="],
     profile_variable: "MPIFORT_PROFILE",
     config: ConfigKeys { stem: "mpifort", compiler: "FC", flags: "WRAPPER_FCFLAGS" },
-    has_bindings: false,
+    libraries: &["mpifort_abi", LIBRARY],
 };
 
 static FORTRAN_77: Language = Language {
@@ -86,7 +96,7 @@ static FORTRAN_77: Language = Language {
     compiler_flags: &["-f77=", "-fc=", "-cc="],
     profile_variable: "MPIF77_PROFILE",
     config: ConfigKeys { stem: "mpif77", compiler: "F77", flags: "WRAPPER_FFLAGS" },
-    has_bindings: false,
+    libraries: &["mpifort_abi", LIBRARY],
 };
 
 /// The name without its folder, and its language.

@@ -18,6 +18,7 @@ mod config;
 mod failure;
 mod help;
 mod language;
+mod modules;
 mod prefix;
 mod request;
 mod settings;
@@ -53,7 +54,10 @@ fn run() -> Result<(), Failure> {
     let (name, language) = language::called_as(&arguments.next().unwrap_or_default())?;
     let request = Request::parse(language, arguments)?;
     let prefix = Prefix::of_this_program()?;
-    let settings = Settings::gather(language, &request, &prefix)?;
+    let mut settings = Settings::gather(language, &request, &prefix)?;
+    if language.is_fortran() {
+        add_modules(&request, &mut settings, &prefix)?;
+    }
 
     let words = match &request.show {
         Show::Nothing => return execute(&name, language, &request, &settings, &prefix),
@@ -65,19 +69,51 @@ fn run() -> Result<(), Failure> {
             println!("{name}: Alhena {VERSION} (Language: {})", language.name);
             return Ok(());
         }
-        Show::Command => command::whole(&request, &settings, &prefix),
+        Show::Command => command::whole(language, &request, &settings, &prefix),
         Show::Compiler => settings.compiler.iter().map(OsString::from).collect(),
         Show::CompileFlags => command::compile_flags(&settings, &prefix),
-        Show::LinkFlags => command::link_flags(&request, &settings, &prefix),
+        Show::LinkFlags => command::link_flags(language, &request, &settings, &prefix),
         Show::CompileCommand => command::with_compiler(&settings, command::compile_flags(&settings, &prefix)),
         Show::LinkCommand => {
-            command::with_compiler(&settings, command::link_flags(&request, &settings, &prefix))
+            command::with_compiler(&settings, command::link_flags(language, &request, &settings, &prefix))
         }
-        Show::IncludeDirectories => vec![prefix.include().into()],
+        Show::IncludeDirectories => {
+            let modules = settings.modules.iter().map(OsString::from);
+            [OsString::from(prefix.include())].into_iter().chain(modules).collect()
+        }
         Show::LibraryDirectories => vec![prefix.lib().into()],
-        Show::Libraries => vec![command::LIBRARY.into()],
+        Show::Libraries => language.libraries.iter().map(OsString::from).collect(),
     };
     println!("{}", words::join(&words));
+    Ok(())
+}
+
+/// Has the compiler's modules compiled where they are not there yet. Build systems ask for flags and call the compiler by
+/// itself then, so questions do so too; what fails is for the call that compiles to report.
+fn add_modules(request: &Request, settings: &mut Settings, prefix: &Prefix) -> Result<(), Failure> {
+    if matches!(request.show, Show::Help | Show::Version | Show::Compiler) {
+        return Ok(());
+    }
+    let compiles = request.show == Show::Nothing;
+    if compiles && !request.links_or_compiles() {
+        return Ok(());
+    }
+    let large =
+        |word: &&OsString| ["-fdefault-integer-8", "-i8", "-integer-size=64"].iter().any(|it| it == *word);
+    if let Some(flag) = request.rest.iter().find(large).filter(|_| compiles) {
+        return Err(Failure::LargeIntegers { flag: flag.clone() });
+    }
+    if compiles && request.static_mpi {
+        return Err(Failure::NoArchive);
+    }
+    if settings.compiler.first().is_some_and(|it| prefix.is_this_program(it.as_ref())) {
+        return Ok(());
+    }
+    match modules::folder(&settings.compiler, prefix) {
+        Ok(folder) => settings.modules = folder,
+        Err(failure) if compiles => return Err(failure),
+        Err(_) => {}
+    }
     Ok(())
 }
 
@@ -89,13 +125,10 @@ fn execute(
     settings: &Settings,
     prefix: &Prefix,
 ) -> Result<(), Failure> {
-    if request.links_or_compiles() && !language.has_bindings {
-        return Err(Failure::NoBindings { name: name.to_string() });
-    }
     if request.announce {
         println!("{name} for Alhena version {VERSION}");
     }
-    let words = command::whole(request, settings, prefix);
+    let words = command::whole(language, request, settings, prefix);
     if request.echo {
         eprintln!("+ {}", words::join(&words));
     }

@@ -33,6 +33,11 @@ impl Prefix {
         self.root.join("lib")
     }
 
+    /// Folder of what is no program.
+    pub fn share(&self) -> PathBuf {
+        self.root.join("share/alhena")
+    }
+
     /// Folder of configuration files.
     pub fn etc(&self) -> PathBuf {
         self.root.join("etc")

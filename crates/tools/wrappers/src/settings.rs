@@ -20,6 +20,8 @@ pub struct Settings {
     pub before: Vec<String>,
     /// Behind the user's words.
     pub include: Vec<String>,
+    /// The folder of the compiler's Fortran modules.
+    pub modules: Option<PathBuf>,
     /// Before the library's folder.
     pub link: Vec<String>,
     /// Before the library, as a profiling library has to be.
@@ -54,6 +56,7 @@ impl Settings {
             compiler,
             before,
             include: Vec::new(),
+            modules: None,
             link: pick(&["ALHENA_LDFLAGS", "OMPI_LDFLAGS"], "WRAPPER_LDFLAGS")?,
             before_library: Vec::new(),
             libraries: pick(&["ALHENA_LIBS", "OMPI_LIBS"], "WRAPPER_LIBS")?,

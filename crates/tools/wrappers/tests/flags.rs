@@ -320,14 +320,36 @@ fn a_compiler_that_is_missing_or_this_wrapper() {
 }
 
 #[test]
-fn fortran_answers_questions_and_says_what_is_missing() {
+fn fortran_links_its_own_library_and_refuses_what_cannot_work() {
     let home = Installation::new();
     assert_eq!(home.says("mpifort", &["-showme:compile"]), home.compile_flags());
     assert_eq!(
         home.says("mpif77", &["--version"]),
         format!("gfortran [--version] [{}]", home.compile_flags())
     );
-    assert!(home.complains_with(&[], "mpif90", &["-c", "x.f90"]).contains("no Fortran bindings"));
+    assert!(home.says("mpifort", &["-showme:link"]).ends_with("-lmpifort_abi -lmpi_abi"));
+    assert_eq!(home.says("mpif90", &["-showme:libs"]), "mpifort_abi mpi_abi");
+    assert!(home.complains_with(&[], "mpif90", &["-i8", "x.f90"]).contains("longer than C's int"));
+    assert!(home.complains_with(&[], "mpif90", &["-static-mpi", "x.f90"]).contains("leave -static-mpi out"));
+}
+
+#[test]
+fn modules_are_compiled_once_for_each_compiler_also_by_questions() {
+    let home = Installation::new();
+    fs::create_dir_all(home.root.join("share/alhena/fortran")).expect("the prefix is writable");
+    for name in ["mpi.f90", "mpi_f08.f90"] {
+        fs::write(home.root.join("share/alhena/fortran").join(name), "").expect("the prefix is writable");
+    }
+    // A compiler that makes modules and keeps count.
+    let compiler = "case $* in *fsyntax-only*) m=${3##*/}; : > ${m%.f90}.mod; echo x >> \"${0%/*}/count\";; *) echo \"$@\";; esac";
+    script(&home.root.join("tools/gfortran"), compiler);
+    let folders = home.says("mpifort", &["-showme:incdirs"]);
+    let modules = folders.split(' ').nth(1).expect("the folder of the modules");
+    assert!(modules.starts_with(&home.path("lib/alhena/modules/gfortran-")), "{folders}");
+    assert!(fs::exists(format!("{modules}/mpi_f08.mod")).expect("the folder can be read"));
+    assert!(home.says("mpif77", &["-c", "x.f"]).ends_with(&format!("-I{modules}")));
+    let count = fs::read_to_string(home.root.join("tools/count")).expect("the compiler ran");
+    assert_eq!(count.lines().count(), 2, "once for each module");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Files made from the function table: `cargo run -p xtask -- <command>`.
 #![forbid(unsafe_code)]
 
+mod fortran;
 mod header;
 mod man;
 mod status;
@@ -11,6 +12,7 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo run -p xtask -- COMMAND
   header               writes mpi.h to standard output
+  fortran DIRECTORY    writes mpif.h, mpi.f90 and mpi_f08.f90
   status [--check]     writes docs/status.md, or checks that it is current
   man DIRECTORY        writes one manual page per function to DIRECTORY/man3";
 
@@ -25,6 +27,7 @@ fn main() -> ExitCode {
         }
         ["status"] => write(&status_page(), &status::render(&table)),
         ["status", "--check"] => check(&status_page(), &status::render(&table)),
+        ["fortran", directory] => fortran::write(&table, Path::new(directory)),
         ["man", directory] => man::write(&table, Path::new(directory)),
         _ => Err(USAGE.to_string()),
     };

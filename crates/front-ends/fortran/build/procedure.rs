@@ -1,0 +1,157 @@
+//! One procedure: its names and its bodies.
+//!
+//! `mpi_x_` calls `MPI_X` and `pmpi_x_` calls `PMPI_X`, so that a tool in C sees a call of a Fortran program once, and a tool
+//! that has both `mpi_x_` and `MPI_X` sees it in the one that it means.
+
+use function_table::Table;
+use function_table::fortran::{Form, Procedure};
+
+use crate::argument::{Buffers, Passed, Section, c_type, name, passed, section};
+
+/// The Rust source of a procedure.
+pub fn generate(table: &Table, procedure: Procedure<'_>) -> String {
+    let lower = procedure.name().to_lowercase();
+    let mut text = declarations(&procedure);
+    let own = procedure.has_choice() || has_detached(&procedure);
+    for (prefix, c) in [("mpi_", "MPI_"), ("pmpi_", "PMPI_")] {
+        let base = format!("{prefix}{lower}");
+        // The older interfaces have no large counts; mpi_f08's procedures stand on these bodies all the same.
+        let plain = !procedure.is_large() || by_procedure(&procedure);
+        if plain {
+            text += &body(&procedure, c, &format!("{base}_"), Buffers::Address);
+            text += &names(&base, "", &format!("{base}_"));
+            if pointers(&procedure) {
+                text += &names(&format!("{base}_cptr"), "_", &format!("{base}_"));
+            }
+        }
+        if !procedure.in_f08(table) {
+            continue;
+        }
+        let f08 = if procedure.has_choice() { format!("{base}_f08ts_") } else { format!("{base}_f08_") };
+        if own || !plain {
+            text += &body(&procedure, c, &f08, Buffers::Descriptor);
+        } else {
+            text += &format!("alias! {{ {f08} = {base}_ }}\n");
+        }
+        text += &names(f08.trim_end_matches('_'), "", &f08);
+    }
+    text
+}
+
+fn has_detached(procedure: &Procedure<'_>) -> bool {
+    procedure.dummies().iter().any(|it| it.argument.is(function_table::Mark::Detached))
+}
+
+fn by_procedure(procedure: &Procedure<'_>) -> bool {
+    procedure.dummies().iter().any(|it| matches!(it.form, Form::Procedure(_)))
+}
+
+/// Whether the module `mpi` has the procedure with a C pointer too.
+fn pointers(procedure: &Procedure<'_>) -> bool {
+    !has_detached(procedure) && procedure.dummies().iter().any(|it| it.form == Form::Pointer)
+}
+
+/// The other names that compilers give to the procedure `base`: two underscores, none, capitals. With `end` that one too.
+fn names(base: &str, end: &str, to: &str) -> String {
+    let mut text = String::new();
+    let ends = if end.is_empty() {
+        vec![format!("{base}__")]
+    } else {
+        vec![format!("{base}{end}"), format!("{base}__")]
+    };
+    for name in ends.into_iter().chain([base.to_string(), base.to_uppercase()]) {
+        text += &format!("alias! {{ {name} = {to} }}\n");
+    }
+    text
+}
+
+fn declarations(procedure: &Procedure<'_>) -> String {
+    let entry = procedure.entry;
+    let mut types: Vec<String> =
+        entry.function.arguments.iter().map(|it| format!("_: {}", c_type(it, entry.wide))).collect();
+    if entry.function.variadic {
+        types.push("...".into());
+    }
+    let returns = returns(procedure);
+    let of = procedure.name();
+    let one = |prefix: &str| format!("fn {prefix}{of}({}) -> {returns}; ", types.join(", "));
+    format!("unsafe extern \"C\" {{ {}{}}}\n", one("MPI_"), one("PMPI_"))
+}
+
+fn returns(procedure: &Procedure<'_>) -> &'static str {
+    match procedure.returns() {
+        Some(Form::Double) => "f64",
+        Some(_) => "i64",
+        None => "i32",
+    }
+}
+
+fn body(procedure: &Procedure<'_>, c: &str, symbol: &str, buffers: Buffers) -> String {
+    let dummies = procedure.dummies();
+    let converted: Vec<(String, Passed)> = dummies
+        .iter()
+        .map(|it| (it.argument.name.clone(), passed(procedure, it.argument, it.form, buffers)))
+        .collect();
+    let mut parameters: Vec<String> = dummies
+        .iter()
+        .zip(&converted)
+        .map(|(it, (_, passed))| format!("{}: {}", name(it.argument), passed.comes))
+        .collect();
+    if procedure.has_ierror() {
+        parameters.push("ierror: *mut i32".into());
+    }
+    let text = dummies.iter().filter(|it| matches!(it.form, Form::TextIn | Form::TextOut));
+    parameters.extend(text.map(|it| format!("{}_len: usize", name(it.argument))));
+
+    let values: Vec<String> = procedure
+        .entry
+        .function
+        .arguments
+        .iter()
+        .map(|argument| {
+            let found = converted.iter().find(|(name, _)| *name == argument.name);
+            let typed = typed_by(procedure, &argument.name, buffers);
+            match (found, typed) {
+                (_, Some(value)) => value,
+                (Some((_, passed)), None) => passed.value.clone(),
+                // What C alone has.
+                (None, None) if c_type(argument, false) == "i32" => "0".into(),
+                (None, None) => "core::ptr::null_mut()".into(),
+            }
+        })
+        .collect();
+    let before: String = converted.iter().map(|(_, it)| it.before.as_str()).collect();
+    let after: String = converted.iter().map(|(_, it)| it.after.as_str()).collect();
+    let call = format!("{c}{}({})", procedure.name(), values.join(", "));
+    let (work, returns) = match procedure.returns() {
+        Some(_) => (call, format!("-> {} ", returns(procedure))),
+        None => {
+            let end = if procedure.has_ierror() { "give(ierror, code);" } else { "let _ = code;" };
+            (format!("{before} let code = {call}; {after} {end}"), String::new())
+        }
+    };
+    format!(
+        "// SAFETY: the program's arguments, under MPI's contract.\n\
+         #[unsafe(no_mangle)] unsafe extern \"C\" fn {symbol}({}) {returns}{{ unsafe {{ \
+         {work} }} }}\n",
+        parameters.join(", ")
+    )
+}
+
+/// The value of a count or a datatype that belongs to a section which goes as a datatype.
+fn typed_by(procedure: &Procedure<'_>, argument: &str, buffers: Buffers) -> Option<String> {
+    if buffers == Buffers::Address {
+        return None;
+    }
+    let all = &procedure.entry.function.arguments;
+    let at = all.iter().position(|it| it.name == argument)?;
+    let owner = |back: usize| {
+        let it = all.get(at.checked_sub(back)?)?;
+        let choice = matches!(it.word(), "buf" | "cbuf");
+        (choice && section(procedure, it) == Section::Typed).then(|| name(it))
+    };
+    if let Some(buffer) = owner(1) {
+        return Some(format!("{buffer}_s.count as _"));
+    }
+    owner(2).map(|buffer| format!("{buffer}_s.datatype()"))
+}

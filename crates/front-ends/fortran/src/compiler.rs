@@ -1,0 +1,69 @@
+//! What the C library is told about the Fortran compiler (MPI-5.0 section 20.3), when the program is loaded.
+
+use core::ffi::CStr;
+
+use crate::logical;
+use crate::place::P;
+
+unsafe extern "C" {
+    fn PMPI_Info_create(info: P) -> i32;
+    fn PMPI_Info_set(info: usize, key: P, value: P) -> i32;
+    fn PMPI_Info_free(info: P) -> i32;
+    fn PMPI_Abi_get_fortran_booleans(size: i32, yes: P, no: P, is_set: P) -> i32;
+    fn PMPI_Abi_set_fortran_booleans(size: i32, yes: P, no: P) -> i32;
+    fn PMPI_Abi_get_fortran_info(info: P) -> i32;
+    fn PMPI_Abi_set_fortran_info(info: usize) -> i32;
+}
+
+/// Sizes of the default types, and which types there are.
+const FACTS: [(&CStr, &CStr); 19] = [
+    (c"mpi_logical_size", c"4"),
+    (c"mpi_integer_size", c"4"),
+    (c"mpi_real_size", c"4"),
+    (c"mpi_double_precision_size", c"8"),
+    (c"mpi_logical1_supported", c"true"),
+    (c"mpi_logical2_supported", c"true"),
+    (c"mpi_logical4_supported", c"true"),
+    (c"mpi_logical8_supported", c"true"),
+    (c"mpi_logical16_supported", c"false"),
+    (c"mpi_integer1_supported", c"true"),
+    (c"mpi_integer2_supported", c"true"),
+    (c"mpi_integer4_supported", c"true"),
+    (c"mpi_integer8_supported", c"true"),
+    (c"mpi_real2_supported", c"false"),
+    (c"mpi_real4_supported", c"true"),
+    (c"mpi_real8_supported", c"true"),
+    (c"mpi_complex4_supported", c"false"),
+    (c"mpi_complex8_supported", c"true"),
+    (c"mpi_complex16_supported", c"true"),
+];
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static AT_LOAD: extern "C" fn() = tell;
+
+/// A program that has said these things by itself keeps what it said.
+extern "C" fn tell() {
+    let (mut yes, mut no, mut is_set) = (1_i32, 0_i32, 0_i32);
+    let mut info = abi::INFO_NULL.0;
+    // SAFETY: the functions may be called at any time; all answers have places of their own.
+    unsafe {
+        PMPI_Abi_get_fortran_booleans(4, &raw mut yes as P, &raw mut no as P, &raw mut is_set as P);
+        if is_set == 0 {
+            PMPI_Abi_set_fortran_booleans(4, &raw mut yes as P, &raw mut no as P);
+        } else {
+            logical::set_true(yes);
+        }
+        PMPI_Abi_get_fortran_info(&raw mut info as P);
+        if info != abi::INFO_NULL.0 {
+            PMPI_Info_free(&raw mut info as P);
+            return;
+        }
+        PMPI_Info_create(&raw mut info as P);
+        for (key, value) in FACTS {
+            PMPI_Info_set(info, key.as_ptr() as P, value.as_ptr() as P);
+        }
+        PMPI_Abi_set_fortran_info(info);
+        PMPI_Info_free(&raw mut info as P);
+    }
+}

@@ -1,0 +1,101 @@
+//! The Fortran modules of a compiler. Each compiler has a format of its own, so the installation has their source, and they are
+//! compiled when a compiler asks for the first time: below the prefix, or below the user's cache where that is read-only.
+
+use std::collections::hash_map::DefaultHasher;
+use std::env;
+use std::fs;
+use std::hash::{Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::failure::Failure;
+use crate::prefix::Prefix;
+
+/// In the order in which they are compiled.
+const SOURCES: [&str; 2] = ["mpi.f90", "mpi_f08.f90"];
+
+/// The folder with the compiler's modules; none where the installation has no source of them.
+pub fn folder(compiler: &[String], prefix: &Prefix) -> Result<Option<PathBuf>, Failure> {
+    let source = prefix.share().join("fortran");
+    if !source.join(SOURCES[0]).exists() {
+        return Ok(None);
+    }
+    let key = key(compiler, &source);
+    let homes = homes(prefix);
+    let name = |home: &PathBuf| home.join(&key);
+    if let Some(there) = homes.iter().map(name).find(|folder| folder.join("mpi_f08.mod").exists()) {
+        return Ok(Some(there));
+    }
+    let mut last = String::from("no folder can be written");
+    for home in &homes {
+        let aside = home.join(format!(".{key}.{}", std::process::id()));
+        if fs::create_dir_all(&aside).is_err() {
+            continue;
+        }
+        let compiled = compile(compiler, &source, &aside);
+        let whole = home.join(&key);
+        // Another wrapper may have been faster; its modules are the same.
+        let placed = compiled.is_ok() && (fs::rename(&aside, &whole).is_ok() || whole.exists());
+        let _ = fs::remove_dir_all(&aside);
+        match compiled {
+            Ok(()) if placed => return Ok(Some(whole)),
+            Ok(()) => {}
+            Err(text) => last = text,
+        }
+    }
+    Err(Failure::Modules { compiler: compiler.join(" "), seen: last })
+}
+
+/// Where modules may be, the first choice first.
+fn homes(prefix: &Prefix) -> Vec<PathBuf> {
+    let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let cache = cache.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cache")));
+    [Some(prefix.lib().join("alhena/modules")), cache.map(|it| it.join("alhena"))]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// What modules depend on: the compiler's program and version, and the source.
+fn key(compiler: &[String], source: &Path) -> String {
+    let mut hasher = DefaultHasher::new();
+    compiler.hash(&mut hasher);
+    let version = command(compiler).arg("--version").output();
+    version.map(|output| output.stdout).unwrap_or_default().hash(&mut hasher);
+    for name in SOURCES {
+        fs::read(source.join(name)).unwrap_or_default().hash(&mut hasher);
+    }
+    let name = compiler.first().map(|it| Path::new(it).file_name().unwrap_or_default().to_string_lossy());
+    format!("{}-{:016x}", name.unwrap_or_default(), hasher.finish())
+}
+
+fn command(compiler: &[String]) -> Command {
+    let mut command = Command::new(compiler.first().map_or("", String::as_str));
+    command.args(compiler.get(1..).unwrap_or_default()).stdin(Stdio::null());
+    command
+}
+
+/// Compiles the modules in `folder`; what the compiler says if it cannot.
+fn compile(compiler: &[String], source: &Path, folder: &Path) -> Result<(), String> {
+    for name in SOURCES {
+        let module = folder.join(Path::new(name).with_extension("mod"));
+        let mut last = String::new();
+        // Compilers that know no check of the syntax alone write an object, too, which is of no use.
+        for how in ["-fsyntax-only", "-c"] {
+            let output =
+                command(compiler).args([how, "-w"]).arg(source.join(name)).current_dir(folder).output();
+            match output {
+                Ok(output) if output.status.success() && module.exists() => break,
+                Ok(output) => {
+                    last =
+                        String::from_utf8_lossy(&output.stderr).lines().take(5).collect::<Vec<_>>().join("; ")
+                }
+                Err(error) => last = error.to_string(),
+            }
+        }
+        if !module.exists() {
+            return Err(format!("{name}: {last}"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,47 @@
+//! `mpif.h`: fixed and free form at once, so each line is a statement that begins in column 7 and ends before column 73.
+
+use std::fmt::Write;
+
+use super::constants::{OBJECTS, PREDEFINED, declared, values};
+
+const OPENING: &str = "\
+! mpif.h: the oldest Fortran interface of MPI 5.0, standard ABI.
+! Generated from Alhena's function table.
+";
+
+/// The whole header.
+pub fn render() -> String {
+    let mut text = String::from(OPENING);
+    let mut line = |statement: String| {
+        let _ = writeln!(text, "      {statement}");
+    };
+    for constant in values() {
+        let kind = if constant.offset { "INTEGER(KIND=8)" } else { "INTEGER" };
+        line(format!("{kind} {}", constant.name));
+        line(format!("PARAMETER ({}={})", constant.name, constant.value));
+    }
+    for name in ["MPI_SUBARRAYS_SUPPORTED", "MPI_ASYNC_PROTECTS_NONBLOCKING"] {
+        line(format!("LOGICAL {name}"));
+        line(format!("PARAMETER ({name}=.FALSE.)"));
+    }
+    for (name, symbol, _, kind) in OBJECTS {
+        line(declared(name, kind));
+        line(format!("COMMON /{symbol}/ {name}"));
+        line(format!("SAVE /{symbol}/"));
+    }
+    for prefix in ["MPI_", "PMPI_"] {
+        for (name, kind) in [
+            ("WTIME", "DOUBLE PRECISION"),
+            ("WTICK", "DOUBLE PRECISION"),
+            ("AINT_ADD", "INTEGER(KIND=8)"),
+            ("AINT_DIFF", "INTEGER(KIND=8)"),
+        ] {
+            line(format!("{kind} {prefix}{name}"));
+            line(format!("EXTERNAL {prefix}{name}"));
+        }
+    }
+    for name in PREDEFINED {
+        line(format!("EXTERNAL {name}"));
+    }
+    text
+}

@@ -1,0 +1,67 @@
+! Sections of arrays, handles with types, large counts and info objects through mpi_f08. A failed check ends with its number.
+program ring
+  use mpi_f08
+  use, intrinsic :: iso_c_binding
+  implicit none
+  integer :: rank, size, i, token, cls, idx, length
+  type(MPI_Request) :: req(2)
+  type(MPI_Status) :: st
+  type(MPI_Comm) :: dup
+  type(MPI_Info) :: info
+  real(8), asynchronous :: a(6,6), b(8)
+  integer(MPI_COUNT_KIND) :: big
+  character(len=20) :: value
+  logical :: there
+  type(c_ptr) :: base
+  type(MPI_Win) :: win
+  type(MPI_Datatype) :: col
+  call MPI_Init()
+  call MPI_Comm_rank(MPI_COMM_WORLD, rank)
+  call MPI_Comm_size(MPI_COMM_WORLD, size)
+  if (MPI_COMM_WORLD == MPI_COMM_SELF) stop 30
+  if (MPI_COMM_WORLD /= MPI_COMM_WORLD) stop 31
+  a = -1; a(2,:) = rank
+  call MPI_Irecv(a(1,:), 6, MPI_REAL8, mod(rank+size-1,size), 2, MPI_COMM_WORLD, req(1))
+  call MPI_Isend(a(2,:), 6, MPI_REAL8, mod(rank+1,size), 2, MPI_COMM_WORLD, req(2))
+  call MPI_Waitall(2, req, MPI_STATUSES_IGNORE)
+  if (any(a(1,:) /= mod(rank+size-1,size))) stop 32
+  if (any(a(3:,:) /= -1)) stop 33
+  ! partial count over a section of rank 2, negative stride at the other end
+  a = -1; a(1:6:2, 6:1:-2) = rank + 100
+  call MPI_Irecv(a(2:6:2, 1:6:2), 4, MPI_REAL8, mod(rank+size-1,size), 3, MPI_COMM_WORLD, req(1))
+  call MPI_Isend(a(1:6:2, 6:1:-2), 4_MPI_COUNT_KIND, MPI_REAL8, mod(rank+1,size), 3, MPI_COMM_WORLD, req(2))
+  call MPI_Waitall(2, req, MPI_STATUSES_IGNORE)
+  if (a(2,1) /= mod(rank+size-1,size)+100 .or. a(2,3) /= a(2,1) .or. a(4,3) /= -1) stop 34
+  ! blocking
+  b = -1
+  call MPI_Sendrecv(a(2,1:1), 1, MPI_REAL8, mod(rank+1,size), 4, b(2::3), 1, MPI_REAL8, &
+     mod(rank+size-1,size), 4, MPI_COMM_WORLD, st)
+  if (b(2) < 0 .or. any(b([1,3,4,5]) /= -1)) stop 35
+  if (st%MPI_TAG /= 4) stop 36
+  call MPI_Get_count(st, MPI_REAL8, big)
+  if (big /= 1) stop 37
+  b = 1
+  call MPI_Allreduce(MPI_IN_PLACE, b(1::2), 4, MPI_REAL8, MPI_SUM, MPI_COMM_WORLD)
+  if (any(b(1::2) /= size) .or. any(b(2::2) /= 1)) stop 38
+  call MPI_Info_create(info)
+  call MPI_Info_set(info, ' key ', ' a value ')
+  call MPI_Info_get(info, 'key', 20, value, there)
+  if (.not. there .or. value /= 'a value') stop 39
+  length = 20
+  value = 'old'
+  call MPI_Info_get_string(info, 'key', length, value, there)
+  if (.not. there .or. value /= 'a value' .or. length /= 7) stop 40
+  call MPI_Info_get_string(info, 'none', length, value, there)
+  if (there .or. value /= 'a value') stop 41
+  call MPI_Win_allocate(80_MPI_ADDRESS_KIND, 8, MPI_INFO_NULL, MPI_COMM_WORLD, base, win)
+  call MPI_Win_free(win)
+  call MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN)
+  call MPI_Send(b, 1, MPI_REAL8, size, 1, MPI_COMM_WORLD, i)
+  if (i == MPI_SUCCESS) stop 42
+  call MPI_Error_class(i, cls)
+  if (cls /= MPI_ERR_RANK) stop 43
+  call MPI_Sizeof(b, i)
+  if (i /= 8) stop 44
+  call MPI_Finalize()
+  if (rank == 0) print '(a)', 'ok f08'
+end program
