@@ -246,19 +246,18 @@ fn start_call(
     tag: i32,
     comm: abi::Comm,
 ) -> Result<Started> {
-    if let Some(mut guard) = enter_plain() {
-        if let Some(to) = guard.comms.find(comm).and_then(|comm| addressee(comm, dest, tag))
-            && let Some(data) = objects::datatype::simple(buf, count, datatype)
-        {
-            let data = Data::Contiguous(data);
-            let started = match mode {
-                Mode::Blocking => engine::begin_send(&mut *guard, &to, data, mode),
-                _ => engine::isend(&mut *guard, &to, data, mode),
-            };
-            drop(guard);
-            engine::see_to_connections(t);
-            return started;
-        }
+    if let Some(mut guard) = enter_plain()
+        && let Some(to) = guard.comms.find(comm).and_then(|comm| addressee(comm, dest, tag))
+        && let Some(data) = objects::datatype::simple(buf, count, datatype)
+    {
+        let data = Data::Contiguous(data);
+        let started = match mode {
+            Mode::Blocking => engine::begin_send(&mut *guard, &to, data, mode),
+            _ => engine::isend(&mut *guard, &to, data, mode),
+        };
+        drop(guard);
+        engine::see_to_connections(t);
+        return started;
     }
     let mut state = t.lock();
     let data = state.data(buf, count, datatype)?;

@@ -60,7 +60,7 @@ pub fn get_status_any(
     poll(t);
     let mut active = false;
     for (i, &request) in requests.iter().enumerate() {
-        if super::is_inactive(&mut t.lock(), request)? {
+        if super::is_inactive(&t.lock(), request)? {
             continue;
         }
         active = true;
@@ -118,7 +118,7 @@ pub fn get_status_some(
     let (mut found, mut wrong) = (0, None);
     let mut active = false;
     for (i, &request) in requests.iter().enumerate() {
-        if super::is_inactive(&mut t.lock(), request)? {
+        if super::is_inactive(&t.lock(), request)? {
             continue;
         }
         active = true;
