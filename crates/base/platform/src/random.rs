@@ -18,3 +18,11 @@ pub fn nonce() -> u128 {
     let half = || number().map(u128::from).unwrap_or_default();
     half() << 64 | half()
 }
+
+/// A secret of the system's generator.
+///
+/// # Errors
+/// As [`number`].
+pub fn secret() -> io::Result<u128> {
+    Ok(u128::from(number()?) << 64 | u128::from(number()?))
+}

@@ -20,8 +20,22 @@
 //! it in the same way. An owner that cannot or does not want to issue membarrier asks for fences by a bit in the same
 //! word, which senders load anyway.
 
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
 use crate::hint::Waiting;
 use crate::sync::{AtomicU32, Ordering, fence};
+
+/// A doorbell in a memory file that processes beyond the node may map, too, a page of it.
+#[derive(Clone, Debug)]
+pub struct SharedDoorbell {
+    /// The doorbell, mapped here.
+    pub doorbell: &'static Doorbell,
+    /// The file, sealed against shrinking.
+    pub file: Arc<OwnedFd>,
+    /// Where it is in the file, in bytes.
+    pub offset: u64,
+}
 
 /// One cache line per rank, written rarely: the word, and the owner's wish about payload. And one that is written by ranks
 /// which share processors and wait.

@@ -63,6 +63,7 @@
 mod classes;
 mod domain;
 mod guarded;
+mod open;
 mod outside;
 mod p2p;
 mod params;

@@ -1,7 +1,9 @@
-//! The list of the library's parameters: one line for each room that declares some.
+//! The list of the library's parameters: one line for each crate that declares some; transports have theirs in the list of
+//! `bml`.
 //!
-//! The library, the launcher and the tools read the same list. It stands below the library, so that a launcher knows every
-//! parameter and links none of MPI.
+//! The library, the launcher and the tools read the same list. It stands below the library, so a launcher knows every
+//! parameter without the functions of MPI. Building it takes the crates that declare them, engine, message layers and
+//! networks among them; of these only the tables are linked into a launcher, since the linker drops what it does not call.
 #![forbid(unsafe_code)]
 
 mca::choice! {
@@ -27,19 +29,12 @@ mca::params! {
     }
 }
 
-/// The parameters of each room, by the beginning that their names share.
-pub const ALL: &[(&str, &[mca::Param])] = &[
+/// The parameters of the crates that are no transports, by the beginning that their names share.
+const LISTED: &[(&str, &[mca::Param])] = &[
     ("mpi", MpiParams::PARAMS),
     ("mpi", engine::EngineParams::PARAMS),
     ("mpi", pml_ob1::Ob1Params::PARAMS),
     ("pml", engine::PmlParams::PARAMS),
-    ("btl", bml::BtlParams::PARAMS),
-    ("btl_ofi", btl_ofi::BtlOfiParams::PARAMS),
-    ("btl_portals", btl_portals::BtlPortalsParams::PARAMS),
-    ("btl_tcp", btl_tcp::TcpParams::PARAMS),
-    ("btl_ugni", btl_ugni::UgniParams::PARAMS),
-    ("btl_vader", btl_vader::VaderParams::PARAMS),
-    ("btl_vader", node::NodeParams::PARAMS),
     ("coll", coll::tuned::CollParams::PARAMS),
     ("coll_tuned", coll::tuned::TunedParams::PARAMS),
     ("gni", gni_soft::GniParams::PARAMS),
@@ -53,7 +48,14 @@ pub const ALL: &[(&str, &[mca::Param])] = &[
     ("rcache", rcache::RcacheParams::PARAMS),
 ];
 
-/// Every parameter, room by room.
+/// The parameters of all crates, by the beginning that their names share, in the order of the alphabet.
+pub fn all() -> Vec<(&'static str, &'static [mca::Param])> {
+    let mut all = [LISTED, bml::PARAMS].concat();
+    all.sort_by_key(|&(name, _)| name);
+    all
+}
+
+/// Every parameter, crate by crate.
 pub fn registry() -> mca::Registry {
-    mca::Registry::new(&ALL.iter().map(|(_, params)| *params).collect::<Vec<_>>())
+    mca::Registry::new(&all().into_iter().map(|(_, params)| params).collect::<Vec<_>>())
 }

@@ -26,7 +26,6 @@ mod error;
 mod foreign;
 mod handover;
 mod hello;
-pub mod hex;
 mod job;
 mod join;
 mod launcher;

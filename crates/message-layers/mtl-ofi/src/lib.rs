@@ -14,6 +14,7 @@
 //! dropped: in synchronous mode its sender is not answered.
 #![deny(unsafe_code)]
 
+pub mod join;
 mod open;
 
 use std::collections::{BTreeMap, VecDeque};

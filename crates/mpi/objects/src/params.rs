@@ -6,7 +6,6 @@ use io::{IoParams, Staging};
 use osc::OscParams;
 use parameters::MpiParams;
 use platform::waiter::Policy;
-use pml_ob1::Ob1Params;
 use rcache::RcacheParams;
 
 /// The parameters in force.
@@ -14,8 +13,6 @@ pub struct Params {
     pub mpi: MpiParams,
     /// How ranks wait.
     pub engine: EngineParams,
-    /// What the message layer keeps.
-    pub ob1: Ob1Params,
     /// Which algorithms collectives use.
     pub tuned: Tuned,
     /// What is done about memory that transports register.
@@ -38,13 +35,12 @@ impl Params {
             .unwrap_or_else(|error| crate::fatal::give_up(&error.to_string()));
         let mpi = or_give_up(MpiParams::read(&values));
         let engine = or_give_up(EngineParams::read(&values));
-        let ob1 = or_give_up(Ob1Params::read(&values));
         let tuned = Tuned::read(&values).unwrap_or_else(|error| crate::fatal::give_up(&error));
         let rcache = or_give_up(RcacheParams::read(&values));
         let osc = or_give_up(OscParams::read(&values));
         let staging = or_give_up(IoParams::read(&values)).start();
         let staging = staging.unwrap_or_else(|error| crate::fatal::give_up(&error));
-        Params { waiting: Policy::DEDICATED, mpi, engine, ob1, tuned, rcache, osc, staging, values }
+        Params { waiting: Policy::DEDICATED, mpi, engine, tuned, rcache, osc, staging, values }
     }
 
     /// Changes a value as a tool does, before the library takes it.
@@ -55,7 +51,6 @@ impl Params {
         self.values.set(param, text)?;
         self.mpi = MpiParams::read(&self.values)?;
         self.engine = EngineParams::read(&self.values)?;
-        self.ob1 = Ob1Params::read(&self.values)?;
         self.rcache = RcacheParams::read(&self.values)?;
         self.osc = OscParams::read(&self.values)?;
         // A place that does not exist leaves it where it was.

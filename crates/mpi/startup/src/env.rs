@@ -8,7 +8,6 @@ use btl::Btl;
 use ffi::StrOut;
 
 use crate::facts::FACTS;
-use crate::transport::Opened;
 use communicators::drop_from_table;
 use messages::buffer::Place;
 use objects::comm::{Comm, hints};
@@ -91,8 +90,8 @@ fn join(t: &mut Token) {
     }
     state.classes = crate::transport::classes();
     state.on_loss = crate::lost::peer_lost;
-    let Opened { node, p2p } =
-        crate::transport::open(&mut job, &state.params).unwrap_or_else(|error| give_up(&error));
+    let opened = crate::transport::open(&mut job, &state.params.values);
+    let (node, p2p) = opened.unwrap_or_else(|error| give_up(&error.0));
     if state.params.mpi.report {
         let text = crate::transport::reach(&p2p, &job, &state.params);
         job.report(&text).unwrap_or_else(|error| give_up(&error.to_string()));

@@ -12,14 +12,14 @@ use super::events::KINDS;
 use super::variables::VARIABLES;
 use super::{NO_NAME, REGISTRY, at, open, put};
 use objects::domain::Token;
-use parameters::ALL;
 
 /// Rooms without parameters that count something.
 const MORE: [&str; 2] = ["pml_ob1", "btl_self"];
 
 static NAMES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
-    let more = MORE.into_iter().filter(|name| ALL.iter().all(|(room, _)| room != name));
-    let mut names: Vec<_> = ALL.iter().map(|(room, _)| *room).chain(more).collect();
+    let all = parameters::all();
+    let more = MORE.into_iter().filter(|name| all.iter().all(|(room, _)| room != name));
+    let mut names: Vec<_> = all.iter().map(|(room, _)| *room).chain(more).collect();
     // Parameters of one name may stand in several crates.
     names.dedup();
     names

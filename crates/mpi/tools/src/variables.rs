@@ -30,7 +30,13 @@ pub(super) static VARIABLES: LazyLock<Vec<Variable>> = LazyLock::new(|| {
     collect(&mut all, OWN, |state, read| read(state));
     collect(&mut all, engine::VARIABLES, |state, read| read(&state.p2p));
     collect(&mut all, pml_ob1::VARIABLES, |state, read| read(&state.p2p.counters()));
-    collect(&mut all, bml::VARIABLES, |state, read| read(&state.p2p.bml.traffic()));
+    all.extend(bml::counts().into_iter().map(|count| Variable {
+        name: count.name,
+        description: count.description,
+        quantity: count.quantity,
+        words: &[],
+        now: Box::new(move |state| (count.read)(&state.p2p.bml)),
+    }));
     all.extend(Coll::ALL.into_iter().filter(|&coll| registry::of(coll).nth(1).is_some()).map(algorithm));
     all
 });

@@ -1,38 +1,48 @@
 //! Which transports may be used.
 
-/// The transports that the parameter `btl` allows. `self` is always used, named or not.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Selection {
-    /// Between processes of one node.
-    pub vader: bool,
-    /// Over Gemini.
-    pub ugni: bool,
-    /// Over Portals.
-    pub portals: bool,
-    /// Over libfabric.
-    pub ofi: bool,
-    /// Over TCP.
-    pub tcp: bool,
+use btl::{Cards, Lines};
+
+macro_rules! declare {
+    (() $($variant:ident $field:ident $name:literal $join:ty,)*) => {
+        /// The transports that the parameter `btl` allows, or that a job takes. `self` is always used, named or not.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub struct Selection {
+            /// Between processes of one node.
+            pub vader: bool,
+            $(
+                #[doc = concat!("The network ", $name, ".")]
+                pub $field: bool,
+            )*
+        }
+
+        /// The names that the parameter accepts.
+        const NAMES: &[&str] = &["self", "vader", "sm", $($name),*];
+
+        impl mca::Type for Selection {
+            type Value = Selection;
+            const KIND: mca::Kind = mca::Kind::Words(NAMES);
+
+            fn parse(text: &str) -> Option<Selection> {
+                let chosen = mca::listed(NAMES, text)?;
+                // Open MPI calls its shared memory transport "sm"; leaving out either name leaves it out.
+                let exclusive = text.trim_start().starts_with('^');
+                let vader = if exclusive { chosen[1] && chosen[2] } else { chosen[1] || chosen[2] };
+                // Networks only where they are asked for: Gemini takes memory, sockets and a thread, TCP a port,
+                // libfabric whatever its provider takes.
+                let mut networks = chosen[3..].iter().map(|&chosen| chosen && !exclusive);
+                Some(Selection { vader, $($field: networks.next().unwrap_or(false)),* })
+            }
+        }
+
+        impl Selection {
+            /// The networks among them, by name.
+            fn networks(&self) -> impl Iterator<Item = &'static str> {
+                [$((self.$field, $name)),*].into_iter().filter(|network| network.0).map(|network| network.1)
+            }
+        }
+    };
 }
-
-/// The names that the parameter accepts.
-const NAMES: &[&str] = &["self", "vader", "sm", "ugni", "tcp", "portals", "ofi"];
-
-impl mca::Type for Selection {
-    type Value = Selection;
-    const KIND: mca::Kind = mca::Kind::Words(NAMES);
-
-    fn parse(text: &str) -> Option<Selection> {
-        let chosen = mca::listed(NAMES, text)?;
-        // Open MPI calls its shared memory transport "sm"; leaving out either name leaves it out.
-        let exclusive = text.trim_start().starts_with('^');
-        let vader = if exclusive { chosen[1] && chosen[2] } else { chosen[1] || chosen[2] };
-        // Networks only where they are asked for: Gemini takes memory, sockets and a thread, TCP a port,
-        // libfabric whatever its provider takes.
-        let network = |place: usize| chosen[place] && !exclusive;
-        Some(Selection { vader, ugni: network(3), portals: network(5), ofi: network(6), tcp: network(4) })
-    }
-}
+networks!(declare());
 
 mca::params! {
     /// The choice of transports.
@@ -45,27 +55,98 @@ mca::params! {
     }
 }
 
+/// What a job takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Choice {
+    pub(crate) taken: Selection,
+    /// Vader carries what a network on top of it sends, and no messages.
+    pub(crate) vader_is_wire: bool,
+}
+
+impl Choice {
+    /// What a job takes of what the parameters allow. `shares_memory`: processes of this node do. `nic_matches`: a
+    /// Portals NIC has to see all messages.
+    ///
+    /// # Errors
+    /// Nothing leads to the others, or two networks are to be asked when a process sleeps.
+    pub(crate) fn new(
+        job: &dyn Cards,
+        values: &mca::Values,
+        shares_memory: bool,
+        nic_matches: bool,
+    ) -> Result<Choice, Lines> {
+        let mut taken = BtlParams::read(values)?.btl;
+        let several = !job.is_one_node();
+        let messages_by_vader = taken.vader && !nic_matches;
+        // Where vader reaches all processes, neither Portals nor libfabric has anything to do.
+        let is_needed = several || !messages_by_vader || !shares_memory;
+        taken.portals = (taken.portals || nic_matches) && is_needed;
+        taken.ofi &= is_needed;
+        // What messages do not use is the wire of Portals.
+        let vader_is_wire = taken.portals && !messages_by_vader && shares_memory;
+        taken.vader = (messages_by_vader || vader_is_wire) && shares_memory;
+        let wired_by_tcp = taken.portals && (several || !shares_memory);
+        // A user who has set nothing need not know that several hosts need a network. One host opens none.
+        let is_default = |param| values.setting(param).source == mca::Source::Default;
+        taken.tcp |= wired_by_tcp || several && BtlParams::PARAMS.iter().all(is_default);
+        if taken.portals
+            && let Some(other) = taken.networks().find(|name| !["tcp", "portals"].contains(name))
+        {
+            return Err(two_networks(other));
+        }
+        let leads_somewhere = taken.vader || taken.networks().any(|name| name != "portals");
+        if leads_somewhere || job.size() == 1 {
+            return Ok(Choice { taken, vader_is_wire });
+        }
+        Err(unreachable(job, shares_memory))
+    }
+}
+
+/// One network is enough, and each wants to be asked when a process sleeps.
+fn two_networks(other: &str) -> Lines {
+    Lines::of(&format!(
+        "choosing transports failed\n\
+         seen: the parameter btl names both {other} and portals\n\
+         choose one: --mca btl self,portals, or --mca btl self,{other}"
+    ))
+}
+
+/// Nothing leads to the others: there is no shared memory, or it may not be used.
+fn unreachable(job: &dyn Cards, shares_memory: bool) -> Lines {
+    let seen = match shares_memory {
+        true => "the parameter btl allows no transport between processes",
+        false => "the launcher gave this node no shared memory, and the parameter btl allows nothing else",
+    };
+    Lines::of(&format!(
+        "rank {} cannot reach the other {} ranks of its job\n\
+         seen: {seen}\n\
+         start all ranks on one node with Alhena's own mpiexec, or allow a network: --mca btl self,vader,tcp",
+        job.me().0,
+        job.size() - 1,
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::{BtlParams, Selection};
     use mca::Type;
 
+    const DEFAULTS: Selection =
+        Selection { vader: true, gemini: false, portals: false, ofi: false, tcp: false };
+
     #[test]
     fn transports_are_chosen_by_name() {
-        let chosen =
-            |text| Selection::parse(text).map(|Selection { vader, ugni, tcp, .. }| (vader, ugni, tcp));
-        assert_eq!(chosen("self,ugni"), Some((false, true, false)));
-        assert_eq!(chosen("sm,self,ugni"), Some((true, true, false)));
-        assert_eq!(chosen("^ugni"), Some((true, false, false)));
-        assert_eq!(chosen("^sm"), Some((false, false, false)));
-        assert_eq!(chosen("self,tcp"), Some((false, false, true)));
+        let none = Selection { vader: false, ..DEFAULTS };
+        let chosen = |text| Selection::parse(text);
+        assert_eq!(chosen("self,ugni"), Some(Selection { gemini: true, ..none }));
+        assert_eq!(chosen("sm,self,ugni"), Some(Selection { gemini: true, ..DEFAULTS }));
+        assert_eq!(chosen("^ugni"), Some(DEFAULTS));
+        assert_eq!(chosen("^sm"), Some(none));
+        assert_eq!(chosen("self,tcp"), Some(Selection { tcp: true, ..none }));
         assert_eq!(chosen("self,ib"), None);
-        let ofi = |text| Selection::parse(text).map(|chosen| (chosen.vader, chosen.ofi, chosen.tcp));
-        assert_eq!(ofi("self,vader,ofi"), Some((true, true, false)));
-        let portals = |text| Selection::parse(text).map(|chosen| (chosen.vader, chosen.portals));
-        assert_eq!(portals("portals,self"), Some((false, true)));
-        assert_eq!(portals("^portals"), Some((true, false)));
-        let defaults = Selection { vader: true, ugni: false, portals: false, ofi: false, tcp: false };
-        assert_eq!(BtlParams::default().btl, defaults);
+        assert_eq!(chosen("self,vader,ofi"), Some(Selection { ofi: true, ..DEFAULTS }));
+        assert_eq!(chosen("portals,self"), Some(Selection { portals: true, ..none }));
+        assert_eq!(chosen("^portals"), Some(DEFAULTS));
+        assert_eq!(BtlParams::default().btl, DEFAULTS);
     }
 }

@@ -3,14 +3,11 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use btl::Btl;
-use btl_ofi::Ofi;
-use btl_tcp::Tcp;
-use btl_vader::Vader;
+use btl::{Btl, Join};
 use node::wakeup::Bell;
 use shm::doorbell::Doorbell;
 
-use crate::Gemini;
+use crate::Transports;
 
 /// What the processes of a node ring when they have something for this process.
 #[derive(Clone, Copy, Debug)]
@@ -21,23 +18,31 @@ pub struct AtNode {
     pub shared: bool,
 }
 
-/// What a process with these transports sleeps on.
-pub(crate) fn bell(
-    node: Option<AtNode>,
-    vader: &Option<Vader>,
-    gemini: &Option<Gemini>,
-    (ofi, tcp): (&Option<Ofi>, &Option<Tcp>),
-    network: Option<BorrowedFd<'_>>,
-) -> io::Result<Bell> {
-    let (doorbell, shared) = match (&node, vader, gemini) {
-        // Gemini's own thread rings, too.
-        (Some(node), _, gemini) => (node.doorbell, node.shared || gemini.is_some()),
-        (None, Some(vader), _) => (vader.doorbell(), true),
-        (None, None, Some(gemini)) => (gemini.nic().fabric().lasting_doorbell(), true),
-        (None, None, None) => (own_doorbell(), false),
+macro_rules! first_doorbell {
+    (($transports:ident) $($variant:ident $field:ident $name:literal $join:ty,)*) => {
+        None$(.or_else(|| $transports.$field.as_ref().and_then(<$join as Join>::doorbell)))*
     };
-    let transports = ofi.iter().filter_map(Btl::descriptor).chain(tcp.iter().filter_map(Btl::descriptor));
-    let descriptors: Vec<BorrowedFd<'_>> = transports.chain(network).collect();
+}
+
+macro_rules! all_descriptors {
+    (($transports:ident) $($variant:ident $field:ident $name:literal $join:ty,)*) => {
+        [$($transports.$field.as_ref().and_then(Btl::descriptor)),*]
+    };
+}
+
+/// What a process with these transports sleeps on.
+pub(crate) fn bell(node: Option<AtNode>, transports: &Transports<'_>) -> io::Result<Bell> {
+    let vader = transports.vader.as_ref().map(|vader| AtNode { doorbell: vader.doorbell(), shared: true });
+    // A network's own thread rings, too.
+    let rung: Option<&'static Doorbell> = networks!(first_doorbell(transports));
+    let AtNode { doorbell, shared } = match (node.or(vader), rung) {
+        (Some(node), rung) => AtNode { shared: node.shared || rung.is_some(), ..node },
+        (None, Some(doorbell)) => AtNode { doorbell, shared: true },
+        (None, None) => AtNode { doorbell: own_doorbell(), shared: false },
+    };
+    let of_networks = networks!(all_descriptors(transports));
+    let descriptors: Vec<BorrowedFd<'_>> =
+        of_networks.into_iter().flatten().chain(transports.network).collect();
     Bell::new(doorbell, shared, &descriptors)
 }
 

@@ -51,12 +51,8 @@ mod mixed {
         let params = VaderParams::default();
         let file = Arc::new(common::memory_file(segment_bytes(2)));
         let nodes: Vec<_> = (0..2).map(|index| common::node(&file, &params, index, 2)).collect();
-        let shared = |node: &Arc<Node>| SharedDoorbell {
-            doorbell: node.doorbell(),
-            file: Arc::clone(&file),
-            offset: node.doorbell_offset(),
-        };
-        let geminis = geminis(nodes.iter().map(shared).map(Some).chain([None]).collect());
+        let shared = |node: &Arc<Node>| node.shared_doorbell().expect("a descriptor");
+        let geminis = geminis(nodes.iter().map(shared).chain([None]).collect());
         let vaders = nodes.into_iter().map(|node| Some(Vader::new(node, &params))).chain([None]);
         let table = |((index, gemini), vader)| {
             Bml::new(

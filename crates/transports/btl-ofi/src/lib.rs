@@ -50,6 +50,7 @@
 #![deny(unsafe_code)]
 
 mod arrivals;
+pub mod join;
 mod memory;
 mod open;
 mod params;

@@ -28,6 +28,7 @@
 #![deny(unsafe_code)]
 
 mod blocks;
+pub mod join;
 mod memory;
 mod params;
 mod rdma;

@@ -120,6 +120,11 @@ impl<N: Nic> Portals<N> {
         &mut self.nic
     }
 
+    /// The processes by their peer.
+    pub fn ids(&self) -> &[ProcessId] {
+        &self.ids
+    }
+
     /// What the transport has done so far.
     pub fn stats(&self) -> &Stats {
         &self.stats

@@ -45,6 +45,14 @@ const MOST_WAITING: usize = 1024;
 /// Released parcels that are kept.
 const MOST_SPARE: usize = 16;
 
+/// Performance variables of the transport.
+pub const VARIABLES: &[mca::Variable<Loopback>] = &[mca::Variable::new(
+    "btl_self_bytes",
+    mca::Quantity::Sum,
+    Loopback::bytes_moved,
+    "Payload that went from this process to itself",
+)];
+
 impl Loopback {
     /// The loopback of the process that is called `me` above. `bell` is what the process sleeps on when it
     /// waits for its other transports, too.

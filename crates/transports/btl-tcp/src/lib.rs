@@ -32,6 +32,7 @@ mod card;
 mod direct;
 mod frame;
 mod hello;
+pub mod join;
 mod lanes;
 mod listening;
 mod network;

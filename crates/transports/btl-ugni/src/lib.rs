@@ -71,6 +71,7 @@
 mod arrivals;
 mod connect;
 mod eager_get;
+pub mod join;
 mod mailboxes;
 mod memory;
 mod params;

@@ -32,6 +32,8 @@ mod params;
 mod sending;
 mod single_copy;
 mod transport;
+mod variables;
 
 pub use params::{VaderParams, segment_bytes};
 pub use transport::Vader;
+pub use variables::VARIABLES;

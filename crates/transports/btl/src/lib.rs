@@ -33,6 +33,8 @@
 //! * **Leaving.** A process that says goodbye ([`Farewells`]) and owes its peers nothing any more ([`Btl::owes`]) may end: all that
 //!   it sent arrives. [`Event::PeerLost`] for a peer that has said goodbye means that it has ended; any other is a loss.
 //! * **Windows.** [`RemoteMemory`] is optional, too: memory registered once for all peers, and atomic operations on it.
+//! * **Opening.** [`Join`]: a transport that processes of several hosts use tells its card before the job's fence and reads
+//!   the others' after it.
 //! * **Fast verbs.** [`FastPath`] is optional: its methods may do nothing.
 //!
 //! No method blocks. No method allocates on its fast path.
@@ -42,6 +44,8 @@ mod class;
 mod credits;
 mod farewell;
 mod fast_path;
+pub mod hex;
+pub mod join;
 mod poll;
 mod remote;
 mod suspicion;
@@ -50,6 +54,7 @@ pub use class::{Class, Strays, Unclaimed};
 pub use credits::{BadFrame, Credits};
 pub use farewell::Farewells;
 pub use fast_path::{Asleep, FastPath, Route, SHORT, Take};
+pub use join::{Cards, Join, Lines, Start};
 pub use poll::{Alone, Bounds, Hub, Receiver, poll};
 pub use remote::{Atomic, Atomics, Flushed, Remote, RemoteMemory};
 pub use suspicion::{Suspects, Suspicion};

@@ -1,8 +1,11 @@
 //! Doorbells: what each process of the node sleeps on.
 
+use std::io;
+use std::sync::Arc;
+
 use btl::Peer;
 use platform::futex;
-use shm::doorbell::Doorbell;
+use shm::doorbell::{Doorbell, SharedDoorbell};
 
 use crate::Node;
 
@@ -13,8 +16,19 @@ impl Node {
     }
 
     /// Where in the segment's file this process's doorbell is, in bytes.
-    pub fn doorbell_offset(&self) -> u64 {
+    fn doorbell_offset(&self) -> u64 {
         (self.segment.layout().doorbells() + self.me as usize * size_of::<Doorbell>()) as u64
+    }
+
+    /// What this process sleeps on, with a descriptor of its file, so that processes beyond the node ring it, too. Virtual
+    /// processes have none.
+    ///
+    /// # Errors
+    /// The system's: descriptors are used up.
+    pub fn shared_doorbell(&self) -> io::Result<Option<SharedDoorbell>> {
+        let Some(file) = &self.file else { return Ok(None) };
+        let file = Arc::new(file.fd.try_clone()?);
+        Ok(Some(SharedDoorbell { doorbell: self.doorbell(), file, offset: self.doorbell_offset() }))
     }
 
     /// What `peer`, which is of this node, sleeps on.

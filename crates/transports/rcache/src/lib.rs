@@ -39,6 +39,8 @@ mod extent;
 mod index;
 #[cfg(not(loom))]
 mod monitor;
+#[cfg(not(loom))]
+mod open;
 mod params;
 mod register;
 mod stats;
@@ -53,6 +55,8 @@ pub use extent::Extent;
 pub use index::{Hold, Index, Key};
 #[cfg(not(loom))]
 pub use monitor::{Monitor, Refused};
+#[cfg(not(loom))]
+pub use open::watch;
 pub use params::{Pages, RcacheParams, Watching};
 pub use register::Register;
 pub use stats::Stats;

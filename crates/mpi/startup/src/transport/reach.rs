@@ -45,23 +45,12 @@ fn reason(transport: &str, bml: &Bml, peer: Peer, job: &pmi::Job, params: &Param
     let is_default = |param| params.values.setting(param).source == mca::Source::Default;
     let was_chosen = !BtlParams::PARAMS.iter().all(is_default);
     let is_elsewhere = !job.local_ranks.contains(&peer.0);
-    let by = bml.ofi().filter(|_| transport == "ofi").map(|ofi| {
-        let facts = ofi.facts();
-        format!(", whose provider is {} on {}", facts.provider, facts.domain)
-    });
-    let networks = bml.tcp().filter(|_| transport == "tcp").map(|tcp| tcp.networks(peer)).unwrap_or_default();
-    let networks = match networks.len() {
-        0 | 1 => String::new(),
-        _ => format!("; large messages over {}, where all of them answer", networks.join(" and ")),
-    };
-    let protected = bml.tcp().filter(|_| transport == "tcp").and_then(|tcp| tcp.protected());
-    let networks = networks + &protected.map(|how| format!("; {how}")).unwrap_or_default();
+    let detail = bml.detail(peer);
     let slower = bml.slower_ways(peer);
     let slower = match slower.is_empty() {
         true => String::new(),
         false => format!("; it declares less time than {}", slower.join(" and ")),
     };
-    let by = by.unwrap_or_default() + &slower + &networks;
     match transport {
         "self" => "within the process".to_owned(),
         "vader" if bml.limits(peer).get => {
@@ -70,9 +59,9 @@ fn reason(transport: &str, bml: &Bml, peer: Peer, job: &pmi::Job, params: &Param
         "vader" => {
             "shared memory of the host; large messages in two copies, for process_vm_readv is refused or switched off".to_owned()
         }
-        _ if was_chosen && is_elsewhere => format!("on another host; the parameter btl allows {transport}{by}"),
-        _ if was_chosen => format!("the parameter btl allows {transport}{by} and not vader"),
-        _ => format!("on another host; no network was chosen by the parameter btl{networks}"),
+        _ if was_chosen && is_elsewhere => format!("on another host; the parameter btl allows {transport}{detail}{slower}"),
+        _ if was_chosen => format!("the parameter btl allows {transport}{detail}{slower} and not vader"),
+        _ => format!("on another host; no network was chosen by the parameter btl{detail}"),
     }
 }
 

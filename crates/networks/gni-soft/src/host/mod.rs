@@ -33,7 +33,7 @@ mod submission;
 mod wire;
 
 pub use nic::HostNic;
-pub use own::SharedDoorbell;
+pub use shm::doorbell::SharedDoorbell;
 
 use crate::config::{NicConfig, NodeLimits};
 use crate::engine::SoftNic;

@@ -16,23 +16,12 @@ use connect::{Role, Who};
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use gni::{Error, HwStatus, InstId, JobKey, MemHandle, MsgqAttr, PeAddr};
 use mem::{PeerBytes, PeerSpace, UserMem};
-use shm::doorbell::Doorbell;
+use shm::doorbell::{Doorbell, SharedDoorbell};
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::SocketAddr as UnixAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// A doorbell in a memory file that peers may map, a page of it.
-#[derive(Clone, Debug)]
-pub struct SharedDoorbell {
-    /// The doorbell, mapped here.
-    pub doorbell: &'static Doorbell,
-    /// The file, sealed against shrinking.
-    pub file: Arc<OwnedFd>,
-    /// Where it is in the file, in bytes.
-    pub offset: u64,
-}
 
 /// The queue number under which a NIC keeps its part of the node's shared queue.
 pub(super) const SHARED_QUEUE: u32 = super::core_segment::QUEUES as u32 - 1;

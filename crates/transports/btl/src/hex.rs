@@ -1,4 +1,4 @@
-//! Bytes as the text that a key holds: two hexadecimal digits each.
+//! Bytes as the text that a card holds: two hexadecimal digits each.
 
 /// The text of some bytes.
 pub fn text(bytes: &[u8]) -> String {
