@@ -21,6 +21,15 @@
 //!
 //! [`exchange`] is the exchange without sockets, clocks and randomness; [`channel`] what follows it. [`Acceptor`] reads callers
 //! as their bytes come.
+//!
+//! # Callers
+//!
+//! The exchange is read as its bytes come, and never waited for. Callers have two seconds for their hello, and 256 of
+//! them wait at a time; 256 more may wait for their proof, at ranks for as long as they compute. So neither silent
+//! callers nor repeated hellos turn out callers that answer. The first caller turned away is reported. The port of
+//! mpiexec, `btl-tcp` and `gni-soft` all do so; each has its own secret: that of the order, one of the key space, and
+//! one for each NIC. Control connections (`rte::link`, `pmi::star`) are encrypted; data connections compare where both
+//! sides see the ends of the connection, and sign frames where these differ (`btl_tcp::seal`).
 #![forbid(unsafe_code)]
 
 mod acceptor;

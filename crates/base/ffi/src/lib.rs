@@ -2,7 +2,7 @@
 //!
 //! C hands MPI pointers whose extent only the standard knows. This crate is the one place where they become
 //! references, slices and bounded writers, with the checks that can be made (NULL, negative lengths), so that the
-//! rooms behind it need no `unsafe` for them.
+//! crates behind it need no `unsafe` for them.
 //!
 //! # The contract behind every `unsafe fn` here
 //!

@@ -1,6 +1,6 @@
 //! MCA parameters: the knobs a user can turn without recompiling anything.
 //!
-//! A room declares each of its parameters once, with [`params!`]:
+//! A crate declares each of its parameters once, with [`params!`]:
 //!
 //! ```
 //! mca::params! {

@@ -1,7 +1,7 @@
 //! What moves operations forward, below the objects of MPI and above message layers and transports.
 //!
 //! * [`Domain`], [`Token`], [`Guard`]: who may touch the state, and when.
-//! * [`Guarded`], [`Tables`]: tables that rooms keep outside the state, and that its lock guards.
+//! * [`Guarded`], [`Tables`]: tables that crates of `mpi` keep outside the state, and that its lock guards.
 //! * [`Requests`], [`Operation`], [`advance_all`]: requests, and the registry of what must be advanced.
 //! * [`wait`]: waiting, with one thread that polls for all.
 //! * [`need_progress`], [`run_apart`], [`run_blocking`], [`run_apart_in_turns`]: work outside MPI, by threads of the library.
@@ -58,6 +58,34 @@
 //! Payload is anything that implements [`mem::Source`]: `UserMem`, [`mem::PeerBytes`] of own bytes, a datatype's
 //! stream. One message takes up to [`P2p::most`] bytes. Gets and puts of a class name it in their cookie
 //! ([`btl::Class::cookie`]); their ends come to [`Handler::on_event`].
+//!
+//! # Decisions
+//!
+//! **One place polls** ([`poll`]). A message layer never asks for arrivals, so it cannot drop a frame of another class.
+//! The fast verbs leave frames of other classes where they are. A message layer that has used up what it may send
+//! before the next poll reports that (`MessageLayer::needs_poll`), and the engine polls.
+//!
+//! **Every completion passes one place.** Where several threads may wait, one function gives the state back: it asks
+//! what has changed and wakes the threads that wait for it (`domain::give_back`). A message layer counts its changes;
+//! other completions call `Threads::changed`. So a cancellation, a last partition, a callback or another thread's
+//! progress leaves no thread asleep. A thread that brings work to a sleeping poller wakes it.
+//!
+//! **Work outside MPI.** A window, a file or a transport that must be served while the program computes calls
+//! [`need_progress`], which counts. A first message over TCP whose connection is not made yet when the call returns
+//! calls [`see_to_connections`]. The parameter `mpi_async_progress` does it for the whole program. Then the helper
+//! thread runs, and the plain way in stays closed. The helper never calls the program. It pauses for 0.5 to 8 ms where
+//! threads of the program come and go, so a program that has just left MPI may answer 8 ms late; no wake-up is lost by
+//! that, since the poll after the pause finds what came.
+//!
+//! **Tables that the lock guards** ([`Guarded`]). The state has the one value that opens such tables ([`Tables`]) as a
+//! field without size. So the state knows none of the crates that keep tables, and a table can be open while other
+//! fields of the state are borrowed. A process that makes a second state panics.
+//!
+//! **Peers** are indices of this process's table; for its own job they are the world ranks. A record of a peer is made
+//! at the first message to it; until then a peer takes a byte in `bml`, a pointer in the message layer, and four bytes
+//! on its node. Processes of other jobs come behind: a transport learns of one (`Ugni::add_peer`), and [`P2p::meet`]
+//! gives it the next index and a route. Two jobs call one process by different indices, so Gemini finds a caller by its
+//! address. Vader reaches the processes of one node file alone.
 #![deny(unsafe_code)]
 
 mod classes;

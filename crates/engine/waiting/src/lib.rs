@@ -8,6 +8,14 @@
 //! ```
 //! Everything is generic over the owner of the state ([`Host`]), so that loom runs these very functions with two
 //! threads of a process, a sender of another process and a thread that cancels (`tests/loom.rs`).
+//!
+//! # How long a thread polls
+//!
+//! A thread polls for `mpi_spin_us`, or yields a bounded number of times where ranks share processors. Then it
+//! announces its sleep, polls once more, and sleeps on a futex word in shared memory, which the next sender changes.
+//! The sleeper issues `membarrier`, so senders pay no fence. No timeout hides a lost wake-up. Where ranks share
+//! processors, a rank that waits for a message publishes for whose, as a scheduling hint: if its turn is next on its
+//! processor, it keeps polling for some microseconds (`shm::hint`, `mpi_hint`).
 #![forbid(unsafe_code)]
 
 mod lock;

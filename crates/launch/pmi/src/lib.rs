@@ -18,6 +18,16 @@
 //! [`mapping`], [`protocol`], [`scm`], [`server`], [`socket`], [`token`], and [`wireup`]. This crate ends in the MPI library, so it
 //! needs nothing but std, libc, `platform`, `connect` and `chance`. It starts a thread, and opens network sockets, only where the
 //! launcher makes that necessary.
+//!
+//! # Launchers of others
+//!
+//! A launcher that is not Alhena's is asked by what it offers, in the order above; PMI-1 is also Slurm's `pmi2` and
+//! Flux's. PMIx is asked after PMI-1, since its library starts a thread and does not survive `fork`. Each of them is a
+//! key space with a fence (`space::Space`); all else is the same. Every fence brings all keys to all nodes, so there is
+//! one record for each node, and a look-up fetches the record of a node once. Where the launcher has no key space, a
+//! thread of rank 0 keeps it, with the server that mpiexec's proxies have, too ([`star`]). Then no process watches the
+//! ranks: a connection that ends before its rank has finalized ends rank 0, and with it all others. The node of each
+//! rank is taken only from what all ranks see alike: Slurm's PMIx gives a rank the numbers of its own node alone.
 
 mod abort;
 mod affinity;

@@ -64,6 +64,39 @@
 //! give count and type. Reductions take scratch for whole elements with the type's extent as spacing,
 //! placed by its true lower bound and true extent; the machine hands a user function the same layout as the
 //! user's buffers have.
+//!
+//! # Areas of a node
+//!
+//! The processes of a communicator on one node publish slots that the others read, one cache-line transfer a level.
+//! What fits a cache line crosses with the word that announces it; up to 4 KiB lie behind it, up to 32 KiB in a bounce
+//! buffer. With more ranks than processors the last process to arrive sets a release flag, so that each is scheduled
+//! once; vectors of several buffers are released eight buffers at a time. Where such ranks wait for one on another
+//! processor, the one whose turn comes next keeps polling for some microseconds while the others yield (`shm::hint`,
+//! `coll_tuned_hint`).
+//!
+//! In irregular calls a rank knows the length of its own blocks only. So the owner of a block and its reader both
+//! choose the way by the block's length: a per-peer part of a slot, slots of its own, or a message
+//! (`algorithms::node::parts`). A rank publishes only after every fourth short call which calls it has finished with
+//! (`Area::retire_soon`), since that takes a locked instruction. When a communicator is freed, the next one takes its
+//! area. A process that waits for a free slot sets its bit in the area; a process that frees slots rings all whose bit
+//! is set.
+//!
+//! **Wide nodes.** Where more than 16 ranks with a core each are bound to several last-level caches or memory nodes,
+//! barriers and short broadcasts, reductions and allreduces go by trees over them (`slots_caches`): ranks below the
+//! leader of their cache, those below the leader of their memory node, wherever ranks were placed (`tree::nested`). The
+//! ranks exchange what they are bound to in the vote of the first blocking call; communicators made of this one inherit
+//! that. Two ranks do so, too: the table has rules for two ranks of one cache (`near`). `coll_tuned_caches` sets it
+//! where the system does not show it, and in tests. The simulator chose the radix (docs/measurements/collectives.md,
+//! Wide nodes). Clusters of wide nodes do not use these trees yet.
+//!
+//! **Forced algorithms.** What a parameter forces runs, or the call fails and its error names what it lacks
+//! (`tuned::Misfit`); all processes judge by the same `Query`, so all fail. Exempt are calls that the library makes by
+//! itself, communicators of another kind, and those of one rank. `coll_tuned_fallback` lets the table decide instead;
+//! trials (`coll_tuned_online`) always do. The state variables `coll_*_algorithm` of the tool interface name the
+//! algorithm of the latest call.
+//!
+//! **Reproducible sums** (`coll_reproducible`) are exact: a reduction on fixed-point numbers wide enough for any
+//! double, rounded once. What is not a floating-point sum goes through one tree in rank order.
 #![forbid(unsafe_code)]
 
 pub mod algorithms;

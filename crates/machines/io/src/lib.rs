@@ -15,6 +15,19 @@
 //!
 //! Nothing here flattens a type: a position of a view is found by a descent of its pack program (`datatype::Tiles`). All
 //! that moves bytes goes through [`Storage`], so tests run it on a simulated file that is short, interrupts and refuses.
+//!
+//! # File systems of several hosts
+//!
+//! On Lustre each storage target has one aggregator, which accesses the target's stripes and alone takes its locks. The
+//! hints `striping_unit` and `striping_factor` are asked for when a file is made, by the client's ioctl, and are read
+//! from its attribute `lustre.lov`. No Lustre was at hand; tests have a file system that answers as its header says.
+//!
+//! Hosts with caches of their own (NFS, SMB, 9P, FUSE, Ceph, AFS, by `statfs`): a process that has written waits for
+//! the device at a sync and a close, and a sync ends with a lock that is given back at once, on which the host drops
+//! what it caches. No such system was at hand; tests have one that answers as NFS does.
+//!
+//! An access whose view is one run is one system call from the program's memory. The position at a byte is found by a
+//! binary search over descents of the pack program.
 #![deny(unsafe_code)]
 
 mod access;

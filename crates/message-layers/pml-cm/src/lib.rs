@@ -23,6 +23,12 @@
 //! it.
 //!
 //! Messages to a process of the same node, and to oneself, go by the network, too: wildcards need one matcher.
+//!
+//! # Tags, contexts, and other layers
+//!
+//! A tag always has its 31 bits. A network with fewer bits has fewer contexts, and a process that has used them all
+//! makes a new communicator fail everywhere. The fast verbs are ob1's and ask for no layer: under this one ob1 knows no
+//! peer and refuses. Windows, files and connections use frames of the transports under every message layer.
 #![deny(unsafe_code)]
 
 mod bounce;

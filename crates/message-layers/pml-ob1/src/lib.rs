@@ -36,6 +36,17 @@
 //!
 //! **Memory.** The fast path allocates nothing. A request takes a slot of a slab; unexpected payload,
 //! buffers that are used again.
+//!
+//! # Long messages within a node
+//!
+//! Where both sides send at once, offers go out before anything is copied, and each side pulls its own. An answer
+//! shorter than 1 MiB, by a sender that waits for its end, goes in fragments through bounce buffers instead, which is
+//! twice as fast: the same lines go to and fro between two caches.
+//!
+//! Data with holes is packed straight into bounce buffers and unpacked straight out of them. Its first fragment travels
+//! with the offer, so that the receiver unpacks while the sender packs what follows. Where its runs are very long, or
+//! long and the message larger than caches, its owner names a table of them instead, and both sides copy from runs to
+//! runs.
 #![forbid(unsafe_code)]
 
 mod cancel;

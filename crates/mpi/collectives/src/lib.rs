@@ -13,6 +13,28 @@
 //!
 //! Blocking, nonblocking and persistent calls differ in who advances the [`Running`]: the call itself, progress,
 //! or progress after each start. A communicator keeps finished ones, so that a repeated call allocates nothing.
+//!
+//! # Decisions
+//!
+//! **Plain data takes no schedule.** Where one publication by each process decides a collective of plain data, an
+//! exchange runs it (`coll::exchange`): the row of the algorithm names the exchange, and `fast_path` makes its
+//! arguments. A nonblocking one takes no request if it is over at once. What the collectives keep with a communicator
+//! is a table of theirs (`kept`): the communicator has the number of its place, which the fast paths carry along, so a
+//! call looks the communicator up once and not four times.
+//!
+//! **Turns.** One collective at a time has the area of a communicator, in the order of the calls, which is the same
+//! everywhere (`turns`). Persistent collectives are started in any order, so they keep to messages.
+//!
+//! **Large data on one node.** Ranks publish where their buffers are, and read from each other with `process_vm_readv`:
+//! each byte is copied once, and a reduction is cut into slices. The ranks vote once whether all can read all, in a
+//! communicator's first blocking collective; communicators made of it inherit a yes. Nonblocking calls before that use
+//! what needs no vote. What a process has just copied is dirty in its core's cache and slow for others to read; so they
+//! read what the caller gave, not the copy in its receive buffer.
+//!
+//! **Calls that differ.** A digest of operation, root and bytes is part of the tag of a collective's messages and
+//! stands beside the epoch of its slots. So calls that differ never take each other's data. Each process keeps a log of
+//! its last calls in shared memory. A process that waits long compares the logs, and all get an error that names each
+//! rank's call (`check`, parameter `coll_check`). A release flag is set only if all came with the same digest.
 #![deny(unsafe_code)]
 #![allow(clippy::too_many_arguments, reason = "functions have the arguments of the MPI call")]
 

@@ -1,4 +1,11 @@
 //! Communicators come and go: creation, duplicates, inter-communicators, virtual topologies (MPI-5.0 chapters 7 and 8).
+//!
+//! # Context ids
+//!
+//! The usual case of an agreement is two reductions (`agreement`). Groups that agree beside the calls of a communicator
+//! (`MPI_Comm_create_group`) have a class of sources of their own in its context, so all bits of their tag count. An id
+//! is not given out again while a receive is posted in its context. Each new communicator gets an id or an error that
+//! the process has none left.
 #![deny(unsafe_code)]
 #![allow(clippy::too_many_arguments, reason = "functions have the arguments of the MPI call")]
 

@@ -9,7 +9,7 @@
 //!            ◄──── one agreement on the error ────►
 //! ```
 //! Each process opens the file itself: processes with one open file description would share its locks
-//! (docs/architecture.md).
+//! (page of the crate, *Descriptors are not passed on*).
 
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;

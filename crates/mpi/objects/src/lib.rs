@@ -1,9 +1,15 @@
 //! What the handles of MPI name, and the state they are in: communicators, groups, datatypes, errors, attributes, info,
 //! sessions; progress and waiting.
 //!
-//! A function of MPI is a public function of one of the rooms, with the arguments of the C function in safe types: it takes
+//! A function of MPI is a public function of one of the crates of `mpi`, with the arguments of the C function in safe types: it takes
 //! a [`Token`] (proof of being inside MPI), locks the state for as long as it needs, and gives an error class or nothing.
-//! What rooms above keep, stands in tables of their own that the lock guards ([`engine::Guarded`]).
+//! What the crates above keep stands in tables of their own that the lock guards ([`engine::Guarded`]).
+//!
+//! # Handles
+//!
+//! A handle is `kind | generation | index` below 2^31; predefined handles have the ABI's values. Slots are reused
+//! first-in first-out. A request of a point-to-point operation is the message layer's own slab key: there is no second
+//! object.
 #![deny(unsafe_code)]
 #![allow(clippy::too_many_arguments, reason = "functions have the arguments of the MPI call")]
 

@@ -1,7 +1,7 @@
 //! The tool information interface, MPI_T (MPI-5.0 section 15.3).
 //!
 //! Control variables are the MCA parameters, one for one: index, name, description, scope and verbosity come from
-//! the declaration. Performance variables are the counts that the rooms keep anyway. A category is a room, with the
+//! the declaration. Performance variables are the counts that the crates keep anyway. A category is a crate, with the
 //! parameters, variables and events whose names begin with its name.
 //!
 //! No function here raises an error; the class of an `Err` is the MPI_T code that the function returns.

@@ -14,6 +14,67 @@
 //! of other nodes are reached by messages (far.rs), which their processes serve (serve.rs) by the same locks and atomic
 //! operations that the ranks of their node use, or by the network alone where it can do that (remote.rs, changes.rs).
 //! The words of a node know its ranks by numbers of their own, their local ranks.
+//!
+//! # On a node
+//!
+//! The processes of a window on one node map one segment: a control block of words for each rank, and the memory of the
+//! window where the library allocates it. Each operation is done when its call returns, by loads, stores and atomic
+//! operations of the processor, or by the kernel's copy where the memory is the program's (`osc::Direct`). So the
+//! target is never asked, and request-based operations share one request that is complete. A flush makes progress every
+//! 128th time, and yields only to a program that has read and not written: a program at work would lose a time slice.
+//!
+//! Elements of 1, 2, 4 and 8 bytes at a fitting address in mapped memory are combined by atomic operations, all others
+//! on a copy under a lock of the target. Type and address alone decide, so one location is always combined the same
+//! way. Where accumulates are long, all elements of a target go under that lock for a while, since a loop over vectors
+//! is twenty times as fast (`osc`'s `ways`). Under an exclusive lock loops need none of this. A process that waits long
+//! for a lock asks whether a holder has ended, and gets an error then.
+//!
+//! Memory of `MPI_Alloc_mem` is a part of a block, a sealed memory file whose pages are there before it is given out
+//! (`alloc`). A window created of such parts is mapped by the processes of its node, each block once (`lent`), and used
+//! as an allocated one; its creation takes one exchange more. All processes of a node map all that is lent there, or
+//! none does. A block takes a descriptor for as long as it lives: blocks grow with what the process has, and beyond
+//! `osc_alloc_mem_segments` of them memory belongs to the process alone. Forked children have the same memory, where a
+//! copy of heap memory would be their own.
+//!
+//! Other memory of a created window, and memory attached to a dynamic one, is copied by the kernel. Where
+//! `btl_vader_single_copy_mechanism` is `xpmem`, puts and gets of one run are copies of attached memory (`node`'s
+//! `mapped`, tested on a device of the test). Accumulates stay on the kernel's copies under the target's lock: the
+//! processor's atomic operations would need every process to have attached all others' windows, and there was no device
+//! to try that on.
+//!
+//! # Several nodes
+//!
+//! Each node has such a segment. Ranks of other nodes are served by active messages, and the library's thread answers
+//! and grants while the program computes, unless the hint `no_locks` rules locks out. `MPI_Win_lock_all` locks its own
+//! node by one addition, and a far rank, shared, at the first operation on it. A process has a few words for each rank
+//! of the window, and a node the square of its own ranks for posts. The parameter `osc_shared_memory` treats each rank
+//! as a node of its own if it is false.
+//!
+//! **By the network** (`btl::RemoteMemory`): memory that is registered once for all peers, reads, writes, atomic
+//! operations on words of 8 bytes, and a flush. Gemini, libfabric and Portals have it, the latter two without atomic
+//! operations. Each process registers its memory when the window is made, by whole pages (`Rcache::pin`), and ends that
+//! in `MPI_Win_free`. Puts and gets then are writes and reads, and the target does nothing. Gemini GETs that are not
+//! aligned to 4 bytes fetch the words around the data into a registered buffer. What has many short runs, or holes at
+//! the origin, goes by messages; so does everything where registrations are used up.
+//!
+//! Atomic operations of the network serve up to 7 integers of 8 bytes, where the transport declares them atomic to
+//! those of the processor; the real Gemini does not promise that, the one in software does. The memory must be
+//! allocated by the library, or be that of the only rank of its node: other memory of the program is combined by ranks
+//! of its node on copies under a lock, which the network does not see. For that reason a node that offers them combines
+//! nothing by loops under a lock outside exclusive locks. Where a message is faster it is used instead
+//! (`btl::Remote::quick_atomics`): within a host, the NIC in software has a thread of the owner do atomic operations.
+//! Operations on one word that do not commute are never under way together (`rdma::UnderWay`), so posting one again
+//! cannot change their order. The parameter `osc_network` switches all of this off.
+//!
+//! **Addresses and keys.** Allocated memory has the same address in all processes where nothing else is there
+//! (`addresses`). The key in a window's handle is the context id of its communicator, on which all processes agree; so
+//! the handle is the same number everywhere.
+//!
+//! **The light interface** (`light`) is a second set of rules over the same windows: bytes, no epochs, error classes
+//! instead of handlers. A notice is a counter in the target's control block, or a message behind the data. An active
+//! message is a frame of windows. It is kept when it comes, and its handler is called where the library waits with the
+//! state unlocked. The answer leaves afterwards, so a flush means that handlers have returned; a sender waits when
+//! 1,024 of its messages were not handled.
 #![deny(unsafe_code)]
 #![allow(clippy::too_many_arguments, reason = "functions have the arguments of the MPI call")]
 

@@ -28,6 +28,12 @@
 //! * Datagrams are matched in the target's turns; on hardware the kernel does it.
 //! * A failed SILENT post makes an error entry, and its descriptor is then returned like another.
 //! * `mem_deregister` answers `NOT_DONE` while this NIC's own posts or mailboxes use the memory.
+//!
+//! # Ways
+//!
+//! Within a host the NIC uses shared memory and single copy, beyond it TCP; or a whole network lies inside one process;
+//! descriptors and queues are limited, and faults come on demand. `btl-ugni` is written against `gni` alone and gets
+//! the time from its owner, so the same code runs between processes, between hosts and on virtual time.
 
 mod access;
 mod config;

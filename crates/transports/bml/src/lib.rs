@@ -3,6 +3,19 @@
 //! A record rather than a layer. Each peer has a route of one byte, found out when it is added; afterwards a send is one
 //! predictable `match` on it and the transport's own code, inlined. To add a transport: a line in [`networks!`], which
 //! makes its place here, its name in the parameter `btl`, its parameters, counters and opening ([`btl::Join`]).
+//!
+//! # Choice
+//!
+//! Where several transports reach a peer, the one that declares the least time for 16 KiB is its route (`btl::Pace`:
+//! latency and bandwidth, for TCP and libfabric parameters of theirs). `mpiexec -report` prints the route and what it
+//! was preferred to; the performance variables `btl_*_bytes` count what each carried.
+//!
+//! A refusal tells whether one peer lacks room or the transport does (`btl::Full`), so what waits for a peer that takes
+//! nothing holds up no message to another.
+//!
+//! `selection` alone knows networks by name, for rules that concern two of them. A network that stands on other
+//! transports gets them when it opens (`btl::Join::Below`): the software Portals NIC takes the table of those above it
+//! as its wire.
 #![forbid(unsafe_code)]
 
 #[macro_use]

@@ -47,6 +47,12 @@
 //! message ends its peer; a failed read or write fails alone unless the connection is gone.
 //!
 //! Peers are entered in the provider's address table when they are first spoken to.
+//!
+//! # When it is loaded
+//!
+//! libfabric is loaded where the parameter `btl` names `ofi` and a peer is out of vader's reach. Rendezvous is by PUT
+//! where the provider only writes (with `FI_DELIVERY_COMPLETE`, or else a write is not known to be in place).
+//! docs/libfabric.md has the rest.
 #![deny(unsafe_code)]
 
 mod arrivals;

@@ -25,6 +25,33 @@
 //! * **Descriptors run short**: idle connections are closed, and made again when they are wanted ([`room`]).
 //!
 //! [`pair`], [`hello`], [`frame`] and [`card`] hold no sockets; property tests feed them. [`network`] has the sockets.
+//!
+//! # Decisions
+//!
+//! **Both connect at once**: the connection of the lower rank wins. The process that connected confirms the connection
+//! it takes, so that both take the same of several. A process that computes answers nothing; so silence alone ends no
+//! attempt. Property tests run [`pair`] and [`frame`] over a network that is late, refuses, swallows and misleads.
+//!
+//! **A large message is fetched.** The receiver's transport asks for it; the transports do this among themselves, so no
+//! frame of the message layer is needed between request and data. What the sender exposed and hides too early is copied
+//! first. A process that waits reads the socket of its latest peer and polls the set every eighth time. All sockets and
+//! a timer are in the set.
+//!
+//! **Lanes.** The kernel's route to each of the peer's addresses tells the interface; an address that does not lead to
+//! the peer fails its proof and costs that lane alone. A slower network gets less, and one far too slow only a little
+//! now and then. A get or put is done when the peer has answered for every part. Fragments of messages that cannot be
+//! fetched (data with holes) stay on the first connection: they have no request that could be made again.
+//!
+//! **Descriptors.** A rank takes three quarters of the descriptors that the limit for open files leaves (or all but
+//! 64). Where there is no room, callers that send nothing for 5 ms are given up.
+//!
+//! **Hosts that are gone.** `TCP_USER_TIMEOUT` would also end the connection to a process that computes and does not
+//! read. So the transport asks the kernel now and then whether the other kernel has answered, and gives the peer up
+//! after `btl_tcp_silence_ms`. Where a window is closed the kernel probes rarely, so the end is noticed late; mpiexec's
+//! daemons notice within seconds that a host is gone. After a second of silence a rank reports its suspicion to its
+//! proxy (`btl::Suspects`), which calls that host anew (`rte`'s `proxy::suspects`). Where the rank still suspects and
+//! no call was answered for `-host-silence`, or a `btl_tcp_silence_ms` that was raised, mpiexec ends the job. A
+//! suspicion costs nothing, so a transport may have it early; TCP alone has one so far.
 #![deny(unsafe_code)]
 
 mod callers;

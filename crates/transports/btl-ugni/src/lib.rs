@@ -66,6 +66,13 @@
 //! as lost. An overrun of the arrival queue makes all connected mailboxes be looked at. Local queues cannot
 //! overrun: no more is begun than they hold. A peer on which this process depends without having anything under way
 //! (credits that do not come back, memory that is not fetched) is probed once in a while.
+//!
+//! # Beside other transports
+//!
+//! The transport is used where the parameter `btl` names it. Where vader is there, too, both ring one doorbell. After a
+//! refusal a process does not sleep, since only its own turns find out that a peer is gone. It waits in `MPI_Finalize`
+//! until all it sent was acknowledged, then for all others, because a NIC whose process has ended acknowledges nothing.
+//! A lost peer ends the job unless the program has its own error handler: other ranks may wait for what will not come.
 #![deny(unsafe_code)]
 
 mod arrivals;

@@ -23,6 +23,16 @@
 //! transport stands.
 //!
 //! No helper thread, no signal handler; a forked child does not have the mapping.
+//!
+//! # Long messages, and room
+//!
+//! A message above 2 KiB takes a bounce buffer of the sender's pool, in which the receiver may send its answer
+//! (`shm::bounce`). Above the eager limit a rendezvous begins: the receiver reads the sender's memory with
+//! `process_vm_readv`, and the sender, when it is inside MPI, pushes other chunks of the same message (*cooperative
+//! copy*, `joint_copy`).
+//!
+//! A process that was refused for want of room may sleep: the receiver rings it when it has given back a slot or a
+//! bounce buffer.
 
 mod arrivals;
 mod attach;

@@ -26,6 +26,35 @@
 //!
 //! Peers are not trusted: what they write into the segment, and what a system call reads of them, is checked before it
 //! is used.
+//!
+//! # One file for a node
+//!
+//! The launcher makes one memory file per node and job, allocates it as far as it is laid out, seals it, and hands it
+//! over by SCM_RIGHTS with the job description in one round trip; process ids come from the kernel (SCM_CREDENTIALS).
+//! Each process maps that file once. Areas, the call log, doorbells, scheduling hints and direct reads belong to the
+//! node and not to a transport: collectives use them also where the parameter `btl` excludes vader (`coll_areas`
+//! switches that off).
+//!
+//! Memory that is wanted later is a part of the same file (`arena`): the file is 2^62 bytes long where the system
+//! allows that, and what no process has taken has no memory behind it. A process that wants a part takes the next place
+//! by one addition, allocates its pages and writes a nonce into it. A ticket with place and nonce goes in any message,
+//! and the others map it. So no process needs a descriptor of another one, and memory is shared in user and pid
+//! namespaces of their own, by programs that may not be read, and under any launcher that handed the file over. No
+//! place is used twice.
+//!
+//! Blocks of `MPI_Alloc_mem` stay files of their own: forked children keep them, and ranks allocate their pages at the
+//! same time. The others take their descriptors as `segments` tells. Where the system refuses both ways, windows of
+//! such memory go by messages.
+//!
+//! **Which processes live** (`presence`). A process id would not do as the sign of life: it means nothing in another
+//! pid namespace, and the system may have given it to another process. Before a direct copy by process id, the number
+//! that the process published is compared again, unless that was done in the same tick of the system's clock: the
+//! system gives an id out anew no sooner.
+//!
+//! **Sleep** ([`wakeup`]). The watcher watches only for a sleep: each sleep asks for one report, so a process that
+//! polls is never woken twice. The other way round, a message through shared memory would pay for a second thread's
+//! wake-up, which is ten times its own time; to a message by TCP that adds a third. A transport's deadlines are a
+//! timerfd among its descriptors, so a sleep needs no timeout.
 
 mod area;
 mod arena;

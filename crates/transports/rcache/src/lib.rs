@@ -31,6 +31,14 @@
 //! Another process that cuts a file shorter while we have it mapped, and a thread that gives pages back
 //! (`MADV_DONTNEED`) of the very buffer that MPI is just being handed; the latter is an error of the program
 //! (MPI-5.0 section 3.7.2).
+//!
+//! # Proofs and tests
+//!
+//! `munmap` waits until a thread has read the event; the thread announces that it reads before it reads. So a look-up
+//! after `munmap` has returned finds it at work or the range marked (`validity`, checked by loom). Between `munmap`'s
+//! freeing of addresses and its event, the kernel itself shows that something is changing. Where userfaultfd is
+//! refused, user buffers are registered for each transfer. The software Gemini NIC's pinned mode holds pages by fixed
+//! buffers of io_uring; with the monitor switched off, the tests corrupt data there.
 
 #![deny(unsafe_code)]
 
