@@ -143,7 +143,6 @@ impl Contexts {
     }
 
     /// Ids that are kept for communicators in the making, and parties that come first.
-    #[cfg(test)]
     pub fn kept_for_makings(&self) -> usize {
         self.offered.len() + self.claims.len()
     }
