@@ -3,6 +3,7 @@
 
 usage: ALHENA_PREFIX=DIR tests/hosts/jobs.py LAUNCHER HUB PID…      PID: the first process of each host
 """
+import contextlib
 import json
 import os
 import re
@@ -76,7 +77,9 @@ def check(name, case):
     harness.check(name, whole)
     for found in leftovers().values():
         for pid in found:
-            os.kill(pid, signal.SIGKILL)
+            # It may be gone by now.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 def ranks():
