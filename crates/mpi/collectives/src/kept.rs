@@ -24,6 +24,14 @@ impl Kept {
             Slot(self.states.len() as u32 - 1)
         })
     }
+
+    /// Empties a place, which another communicator gets then.
+    fn leave(&mut self, slot: Slot) {
+        if let Some(place) = self.states.get_mut(slot.0 as usize) {
+            **place = CollState::default();
+            self.free.push(slot);
+        }
+    }
 }
 
 /// What is at a communicator's place, if it has one yet.
@@ -62,9 +70,28 @@ pub(super) fn find(state: &mut State, comm: abi::Comm) -> Result<&mut CollState>
 pub fn forget(state: &mut State, comm: &Comm) {
     let kept = KEPT.get_mut(&mut state.tables);
     for gone in std::iter::once(comm).chain(comm.local.as_deref()) {
-        if let Some(place) = kept.states.get_mut(gone.slot.0 as usize) {
-            **place = CollState::default();
-            kept.free.push(gone.slot);
-        }
+        kept.leave(gone.slot);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Kept, Slot};
+
+    #[test]
+    fn a_place_is_empty_when_another_communicator_gets_it() {
+        let mut kept = Kept { states: Vec::new(), free: Vec::new() };
+        let (first, second) = (kept.place(), kept.place());
+        assert_ne!(first, second);
+        let number = |kept: &mut Kept, slot: Slot| kept.states[slot.0 as usize].next_tag(0).0;
+        assert_eq!(
+            [number(&mut kept, first), number(&mut kept, first), number(&mut kept, second)],
+            [1, 2, 1]
+        );
+        kept.leave(first);
+        kept.leave(Slot::NONE);
+        assert_eq!(kept.place(), first);
+        assert_eq!([number(&mut kept, first), number(&mut kept, second)], [1, 2]);
+        assert!(kept.free.is_empty());
     }
 }
