@@ -1,8 +1,8 @@
 //! Who may speak at a port of a job.
 //!
-//! Anybody who reaches a host can connect to a port, say nothing, or say anything: a port scan does all of that. So each
-//! port of a job asks its callers for a proof that they know the job's [`Secret`], and proves the same, before it reads
-//! any other byte.
+//! Any process that reaches a host can connect to a port, send nothing, or send anything: a port scan does all of that.
+//! So each port of a job asks its callers for a proof that they know the job's [`Secret`], and proves the same, before
+//! it reads any other byte.
 //!
 //! ```text
 //!   caller                                            owner of the port
@@ -19,8 +19,8 @@
 //! them; data is protected as its owner wishes ([`Protection`]), and signed at least where the two sides see different
 //! ends of the connection, since then something is between them.
 //!
-//! [`exchange`] is the exchange without sockets, clocks and randomness; [`channel`] what follows it. [`Acceptor`] reads callers
-//! as their bytes come.
+//! [`exchange`] is the exchange without sockets, clocks and randomness; [`channel`] what follows it. [`Acceptor`] reads
+//! callers as their bytes come.
 //!
 //! # Callers
 //!

@@ -12,9 +12,9 @@
 //! | [`bounce`]     | owner ↔ 1         | payload too long for a fastbox, or before there is one     |
 //! | [`doorbell`] | n → 1             | wake-ups, and the owner's wish for less payload            |
 //! | [`joint`]    | 1 ↔ 1             | chunks of a long message that both sides copy              |
-//! | [`record`]   | n → n             | what each process called last, for who waits too long      |
+//! | [`record`]   | n → n             | what each process called last, read after too long a wait  |
 //! | [`area`]     | n → n             | collectives of one node: lines, counters, buffers            |
-//! | [`hint`]     | n → n             | who runs where and who waits, for whose turn comes next    |
+//! | [`hint`]     | n → n             | which process runs where and waits, and whose turn is next |
 //!
 //! Peers are not trusted: every length, offset and index that another process can write is read once and
 //! checked before it is used; garbage in the segment loses messages and never memory safety.

@@ -38,7 +38,7 @@
 //! # What may be called from where
 //!
 //! All calls come from one thread at a time. None blocks on a peer, sleeps or calls back. [`Mtl::peek`] may wait for this
-//! process's own interface, which answers without anybody's help.
+//! process's own interface, which answers without help of a peer.
 //!
 //! # Progress and sleep
 //!

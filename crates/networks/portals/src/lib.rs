@@ -16,7 +16,7 @@
 //! ```
 //! The target's NIC walks the list of the index that the initiator names. It takes the first entry whose source and match
 //! bits fit and whose memory descriptor is active and accepts the operation. The application takes no part. A message that
-//! no descriptor accepts is dropped and counted, and nobody gets an event.
+//! no descriptor accepts is dropped and counted, without an event.
 //!
 //! # A program's life
 //!

@@ -11,7 +11,7 @@
 //!                        Network               when that is: torus, link and NIC occupancy, latencies
 //! ```
 //!
-//! Nothing here waits. Whoever gives turns (the crate `sim`) takes the moments at which a rank finds something new
+//! Nothing here waits. The giver of turns (the crate `sim`) takes the moments at which a rank finds something new
 //! from [`TimedWorld::take_wakes`], and runs the rank whose moment comes first with its clock set to it.
 //!
 //! # What is modelled, and what not

@@ -7,7 +7,7 @@
 //!                                          │
 //!                                        Timed          when a header is there, when its data is, who is interrupted
 //! ```
-//! Nothing here waits. A driver gives each process turns, and when nobody gets on sets the clock of the one that has
+//! Nothing here waits. A driver gives each process turns, and when none of them gets on sets the clock of the one that has
 //! something to do next to that moment ([`World::next_wake`], [`World::idle_until`]).
 //!
 //! # What is modelled, and what not

@@ -1,6 +1,6 @@
 //! Active messages: what windows, files and connections send each other, beside the message layer.
 //!
-//! An active message names what is to be done with it by its class and kind; nobody posts a receive for it. It has up to
+//! An active message names what is to be done with it by its class and kind; no receive is posted for it. It has up to
 //! [`MAX_WORDS`] words of its class's own and up to [`Active::most`] bytes of payload. There are two sorts:
 //!
 //! ```text

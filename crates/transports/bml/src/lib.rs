@@ -10,7 +10,7 @@
 //! latency and bandwidth, for TCP and libfabric parameters of theirs). `mpiexec -report` prints the route and what it
 //! was preferred to; the performance variables `btl_*_bytes` count what each carried.
 //!
-//! A refusal tells whether one peer lacks room or the transport does (`btl::Full`), so what waits for a peer that takes
+//! A refusal shows whether one peer lacks room or the transport does (`btl::Full`), so what waits for a peer that takes
 //! nothing holds up no message to another.
 //!
 //! `selection` alone knows networks by name, for rules that concern two of them. A network that stands on other

@@ -37,7 +37,7 @@
 //! first. A process that waits reads the socket of its latest peer and polls the set every eighth time. All sockets and
 //! a timer are in the set.
 //!
-//! **Lanes.** The kernel's route to each of the peer's addresses tells the interface; an address that does not lead to
+//! **Lanes.** The kernel's route to each of the peer's addresses names the interface; an address that does not lead to
 //! the peer fails its proof and costs that lane alone. A slower network gets less, and one far too slow only a little
 //! now and then. A get or put is done when the peer has answered for every part. Fragments of messages that cannot be
 //! fetched (data with holes) stay on the first connection: they have no request that could be made again.

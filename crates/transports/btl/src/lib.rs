@@ -11,7 +11,7 @@
 //! Message layers, windows, files and connections share the transports of a process. The first byte of a frame's header
 //! and the highest byte of a cookie name a [`Class`]. Transports carry both and read neither. One owner calls [`poll`]
 //! as a [`Hub`], which hands each arrival and each end of a get or put to the handler of its class and counts what
-//! nobody takes ([`Strays`]). A lost peer concerns all classes. The frames of all classes but the message layer's, which
+//! has no handler ([`Strays`]). A lost peer concerns all classes. The frames of all classes but the message layer's, which
 //! has flow control of its own, are bounded by [`Credits`].
 //!
 //! # What a transport promises
@@ -33,7 +33,7 @@
 //! * **Leaving.** A process that says goodbye ([`Farewells`]) and owes its peers nothing any more ([`Btl::owes`]) may end: all that
 //!   it sent arrives. [`Event::PeerLost`] for a peer that has said goodbye means that it has ended; any other is a loss.
 //! * **Windows.** [`RemoteMemory`] is optional, too: memory registered once for all peers, and atomic operations on it.
-//! * **Opening.** [`Join`]: a transport that processes of several hosts use tells its card before the job's fence and reads
+//! * **Opening.** [`Join`]: a transport that processes of several hosts use puts its card before the job's fence and reads
 //!   the others' after it.
 //! * **Fast verbs.** [`FastPath`] is optional: its methods may do nothing.
 //!

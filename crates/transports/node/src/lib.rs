@@ -43,8 +43,8 @@
 //! place is used twice.
 //!
 //! Blocks of `MPI_Alloc_mem` stay files of their own: forked children keep them, and ranks allocate their pages at the
-//! same time. The others take their descriptors as `segments` tells. Where the system refuses both ways, windows of
-//! such memory go by messages.
+//! same time. The others take their descriptors in the two ways of `segments`. Where the system refuses both ways,
+//! windows of such memory go by messages.
 //!
 //! **Which processes live** (`presence`). A process id would not do as the sign of life: it means nothing in another
 //! pid namespace, and the system may have given it to another process. Before a direct copy by process id, the number
