@@ -4,7 +4,7 @@
 //!   a call ──► Requests::add ──► a handle of the program
 //!                 │ register: it has work
 //!                 ▼
-//!   progress ──► advance_all ──► Operation::advance ──► Rest: nothing more to do here ──► out of the registry
+//!   progress ──► advance_all ──► Operation::advance ──► Finished: nothing more to do here ──► out of the registry
 //! ```
 //! The engine does not know what an operation is: schedules, partitioned setups, duplicates of communicators and
 //! whatever comes later are entries of one list. An operation is out of its slot while one of its functions runs, so

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   other processes on the node       a memory file, its pages allocated at once: windows made of it are mapped
-//!                                     by the others (win/lent.rs)
+//!                                     by the others (lent.rs)
 //!   none, or no descriptors left      memory of this process alone, on huge pages
 //!   a transport registers memory      each block is registered, as long as there is room
 //! ```
