@@ -225,7 +225,7 @@ pub struct Files {
     pub initial: Handler,
     pub pages: shared::Pages,
     pub questions: questions::Questions,
-    pub stages: staged::Stages,
+    pub(crate) stages: staged::Stages,
     pub datareps: datarep::Datareps,
     /// Nonblocking accesses whose data the program must convert.
     pub conversions: VecDeque<u32>,

@@ -40,7 +40,7 @@ pub struct Staged {
 }
 
 /// The stages of this process, for those that ask for them.
-pub struct Stages {
+pub(crate) struct Stages {
     open: BTreeMap<u32, Open>,
     /// Who waits until a stage has written so much.
     waiting: Vec<(Asker, Arc<Stage>, u64)>,
