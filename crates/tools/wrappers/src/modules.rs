@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::failure::Failure;
-use crate::prefix::Prefix;
+use crate::prefix::{self, Prefix};
 
 /// In the order in which they are compiled.
 const SOURCES: [&str; 2] = ["mpi.f90", "mpi_f08.f90"];
@@ -59,14 +59,19 @@ fn homes(prefix: &Prefix) -> Vec<PathBuf> {
 /// What modules depend on: the compiler's program and version, and the source.
 fn key(compiler: &[String], source: &Path) -> String {
     let mut hasher = DefaultHasher::new();
-    compiler.hash(&mut hasher);
+    // One program under several names has one folder.
+    let name = compiler.first().map_or("", String::as_str);
+    let program = prefix::on_path(name.as_ref()).and_then(|file| file.canonicalize().ok());
+    let program = program.unwrap_or_else(|| PathBuf::from(name));
+    program.hash(&mut hasher);
+    compiler.get(1..).hash(&mut hasher);
     let version = command(compiler).arg("--version").output();
     version.map(|output| output.stdout).unwrap_or_default().hash(&mut hasher);
     for name in SOURCES {
         fs::read(source.join(name)).unwrap_or_default().hash(&mut hasher);
     }
-    let name = compiler.first().map(|it| Path::new(it).file_name().unwrap_or_default().to_string_lossy());
-    format!("{}-{:016x}", name.unwrap_or_default(), hasher.finish())
+    let name = program.file_name().unwrap_or_default().to_string_lossy();
+    format!("{name}-{:016x}", hasher.finish())
 }
 
 fn command(compiler: &[String]) -> Command {

@@ -51,12 +51,16 @@ impl Prefix {
     /// Whether running `command` would run this very program again.
     pub fn is_this_program(&self, command: &OsStr) -> bool {
         let identity = |path: &Path| fs::metadata(path).ok().map(|file| (file.dev(), file.ino()));
-        let found = if command.as_encoded_bytes().contains(&b'/') {
-            Some(PathBuf::from(command))
-        } else {
-            let path = env::var_os("PATH").unwrap_or_default();
-            env::split_paths(&path).map(|folder| folder.join(command)).find(|file| file.is_file())
-        };
-        found.is_some_and(|file| identity(&file).is_some_and(|id| Some(id) == identity(&self.program)))
+        on_path(command)
+            .is_some_and(|file| identity(&file).is_some_and(|id| Some(id) == identity(&self.program)))
     }
+}
+
+/// The file that a command's name stands for.
+pub fn on_path(command: &OsStr) -> Option<PathBuf> {
+    if command.as_encoded_bytes().contains(&b'/') {
+        return Some(PathBuf::from(command));
+    }
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path).map(|folder| folder.join(command)).find(|file| file.is_file())
 }

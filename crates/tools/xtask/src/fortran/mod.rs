@@ -1,6 +1,7 @@
 //! The Fortran interfaces as text: `mpif.h`, the modules `mpi` and `mpi_f08`. They hold constants and interface bodies only, so
 //! that no object file of theirs is needed: every procedure is in `libmpifort_abi`.
 
+mod calls;
 mod constants;
 mod f08;
 mod header;
@@ -8,6 +9,8 @@ mod interface;
 mod mpi;
 
 use std::path::Path;
+
+pub use calls::write as write_calls;
 
 use function_table::Table;
 
