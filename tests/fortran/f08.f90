@@ -51,6 +51,9 @@ program ring
   value = 'old'
   call MPI_Info_get_string(info, 'key', length, value, there)
   if (.not. there .or. value /= 'a value' .or. length /= 7) stop 40
+  length = 0
+  call MPI_Info_get_string(info, 'key', length, value, there)
+  if (.not. there .or. value /= 'a value' .or. length /= 7) stop 45
   call MPI_Info_get_string(info, 'none', length, value, there)
   if (there .or. value /= 'a value') stop 41
   call MPI_Win_allocate(80_MPI_ADDRESS_KIND, 8, MPI_INFO_NULL, MPI_COMM_WORLD, base, win)

@@ -101,10 +101,10 @@ fn integers(argument: &Argument, n: &str) -> Passed {
     } else if argument.optional && argument.shape != Shape::One {
         it.value = format!("sentinel::error_codes({n} as P)");
     } else if argument.word() == "textlen" {
-        // Fortran does not count the NUL.
-        it.before = format!("let mut {n}_c = *{n} + 1;");
+        // Fortran does not count the NUL; without room the text is left alone.
+        it.before = format!("let mut {n}_c = if *{n} == 0 {{ 0 }} else {{ *{n} + 1 }};");
         it.value = format!("&raw mut {n}_c as P");
-        it.after = format!("*{n} = {n}_c - 1;");
+        it.after = format!("if code == 0 {{ *{n} = ({n}_c - 1).max(0); }}");
     } else if argument.is(Mark::Index) && argument.shape == Shape::One {
         it.before = format!("let mut {n}_c = logical::UNSET;");
         it.value = format!("&raw mut {n}_c as P");

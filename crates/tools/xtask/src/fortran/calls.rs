@@ -73,6 +73,10 @@ const VARIABLES: &str = "\
 fn variables(text: &mut String, table: &Table, interface: Interface) {
     if interface != Interface::F08 {
         text.push_str("  integer :: s(8), sa(8, 8)\n  external :: user\n");
+        if interface == Interface::Header {
+            text.push_str("  integer(MPI_ADDRESS_KIND), external :: MPI_Aint_add, MPI_Aint_diff\n");
+            text.push_str("  integer(MPI_ADDRESS_KIND), external :: PMPI_Aint_add, PMPI_Aint_diff\n");
+        }
         return;
     }
     text.push_str("  type(c_ptr) :: p\n  type(MPI_Status) :: s, sa(8)\n");

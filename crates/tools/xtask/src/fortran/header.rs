@@ -29,16 +29,10 @@ pub fn render() -> String {
         line(format!("COMMON /{symbol}/ {name}"));
         line(format!("SAVE /{symbol}/"));
     }
-    for prefix in ["MPI_", "PMPI_"] {
-        for (name, kind) in [
-            ("WTIME", "DOUBLE PRECISION"),
-            ("WTICK", "DOUBLE PRECISION"),
-            ("AINT_ADD", "INTEGER(KIND=8)"),
-            ("AINT_DIFF", "INTEGER(KIND=8)"),
-        ] {
-            line(format!("{kind} {prefix}{name}"));
-            line(format!("EXTERNAL {prefix}{name}"));
-        }
+    // MPI_AINT_ADD and MPI_AINT_DIFF are the program's to declare, as with other libraries.
+    for name in ["MPI_WTIME", "MPI_WTICK", "PMPI_WTIME", "PMPI_WTICK"] {
+        line(format!("DOUBLE PRECISION {name}"));
+        line(format!("EXTERNAL {name}"));
     }
     for name in PREDEFINED {
         line(format!("EXTERNAL {name}"));
