@@ -27,12 +27,14 @@ pub fn render(table: &Table) -> String {
         let name = procedure.name();
         for prefix in ["MPI_", "PMPI_"] {
             let own = format!("{prefix}{name}");
-            let _ = writeln!(text, "    interface {own}");
-            text += &body(&procedure, Module::Mpi, &own, None);
             let pointers = procedure
                 .dummies()
                 .iter()
                 .any(|it| it.form == Form::Pointer && !it.argument.is(function_table::Mark::Detached));
+            // Only what has two bodies has a generic name: by one of those, an element of an array does not stand for the array.
+            let _ =
+                writeln!(text, "    interface{}", if pointers { format!(" {own}") } else { String::new() });
+            text += &body(&procedure, Module::Mpi, &own, None);
             if pointers {
                 text += &body(&procedure, Module::MpiPointers, &format!("{own}_cptr"), None);
             }
