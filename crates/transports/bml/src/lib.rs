@@ -37,7 +37,7 @@ pub use error::{SetupError, Unreachable};
 pub use join::{Joining, NodeMemory};
 pub use selection::{BtlParams, Selection};
 pub use sleep::AtNode;
-pub use variables::{Count, PARAMS, counts};
+pub use variables::{Count, PARAMS, TRANSPORTS, counts};
 
 use btl::{Btl, Join, Peer, Route};
 use btl_portals::join::OverWire;

@@ -131,22 +131,23 @@ mod tests {
     use super::{BtlParams, Selection};
     use mca::Type;
 
-    const DEFAULTS: Selection =
-        Selection { vader: true, gemini: false, portals: false, ofi: false, tcp: false };
-
     #[test]
     fn transports_are_chosen_by_name() {
-        let none = Selection { vader: false, ..DEFAULTS };
-        let chosen = |text| Selection::parse(text);
-        assert_eq!(chosen("self,ugni"), Some(Selection { gemini: true, ..none }));
-        assert_eq!(chosen("sm,self,ugni"), Some(Selection { gemini: true, ..DEFAULTS }));
-        assert_eq!(chosen("^ugni"), Some(DEFAULTS));
-        assert_eq!(chosen("^sm"), Some(none));
-        assert_eq!(chosen("self,tcp"), Some(Selection { tcp: true, ..none }));
+        let chosen = |text| Selection::parse(text).map(names);
+        assert_eq!(chosen("self,ugni"), Some("ugni".into()));
+        assert_eq!(chosen("sm,self,ugni"), Some("vader,ugni".into()));
+        assert_eq!(chosen("^ugni"), Some("vader".into()));
+        assert_eq!(chosen("^sm"), Some(String::new()));
+        assert_eq!(chosen("self,tcp"), Some("tcp".into()));
         assert_eq!(chosen("self,ib"), None);
-        assert_eq!(chosen("self,vader,ofi"), Some(Selection { ofi: true, ..DEFAULTS }));
-        assert_eq!(chosen("portals,self"), Some(Selection { portals: true, ..none }));
-        assert_eq!(chosen("^portals"), Some(DEFAULTS));
-        assert_eq!(BtlParams::default().btl, DEFAULTS);
+        assert_eq!(chosen("self,vader,ofi"), Some("vader,ofi".into()));
+        assert_eq!(chosen("portals,self"), Some("portals".into()));
+        assert_eq!(chosen("^portals"), Some("vader".into()));
+        assert_eq!(names(BtlParams::default().btl), "vader");
+    }
+
+    fn names(chosen: Selection) -> String {
+        let vader = chosen.vader.then_some("vader");
+        vader.into_iter().chain(chosen.networks()).collect::<Vec<_>>().join(",")
     }
 }

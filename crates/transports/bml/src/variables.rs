@@ -1,4 +1,4 @@
-//! Parameters and performance variables of the transports.
+//! Names, parameters and performance variables of the transports.
 
 use btl::Join;
 use btl_self::Loopback;
@@ -22,6 +22,19 @@ macro_rules! parameters {
 
 /// The parameters of the choice of transports and of each transport, by the beginning that their names share.
 pub const PARAMS: &[(&str, &[Param])] = networks!(parameters());
+
+macro_rules! abouts {
+    (() $($variant:ident $field:ident $name:literal $join:ty,)*) => {
+        &[
+            ("self", "messages of a rank to itself"),
+            ("vader", "ranks of one node: fastboxes, receive queue, single and cooperative copy"),
+            $(($name, <$join as Join>::ABOUT)),*
+        ]
+    };
+}
+
+/// The transports by their name in the parameter `btl`, and what each is.
+pub const TRANSPORTS: &[(&str, &str)] = networks!(abouts());
 
 /// A performance variable of the transports.
 pub struct Count {

@@ -23,6 +23,8 @@ pub struct Joining {
 impl Join for Joining {
     type Opened = Ofi;
     type Below = ();
+    const ABOUT: &'static str =
+        "libfabric, which is loaded then: messages, Eager GET, GET and PUT as its provider allows";
     const PARAMS: &'static [mca::Param] = BtlOfiParams::PARAMS;
     const VARIABLES: &'static [Variable<Ofi>] = &[
         Variable::new(

@@ -23,6 +23,7 @@ pub struct Joining<B> {
 impl<B: Btl + 'static> Join for Joining<B> {
     type Opened = OverWire<B>;
     type Below = B;
+    const ABOUT: &'static str = "Portals 3.3, in software: blocks, flow control by retry, GET and PUT";
     const PARAMS: &'static [mca::Param] = BtlPortalsParams::PARAMS;
     const VARIABLES: &'static [Variable<OverWire<B>>] = &[
         Variable::new(

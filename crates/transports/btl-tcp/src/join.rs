@@ -24,6 +24,8 @@ pub struct Joining {
 impl Join for Joining {
     type Opened = Tcp;
     type Below = ();
+    const ABOUT: &'static str =
+        "TCP, between hosts and within one; eager and fragments, GET and PUT over several networks";
     const PARAMS: &'static [mca::Param] = TcpParams::PARAMS;
     const VARIABLES: &'static [Variable<Tcp>] = &[
         Variable::new("btl_tcp_bytes", Sum, Tcp::bytes_sent, "Payload sent over TCP"),

@@ -37,6 +37,7 @@ pub struct Joining {
 impl Join for Joining {
     type Opened = Gemini;
     type Below = ();
+    const ABOUT: &'static str = "Gemini, in software: mailboxes, Eager GET, GET and PUT, Put Fallback";
     const PARAMS: &'static [mca::Param] = UgniParams::PARAMS;
     const VARIABLES: &'static [Variable<Gemini>] = &[
         Variable::new(

@@ -154,6 +154,9 @@ pub trait Join: Sized {
     /// What it stands on: `()`, or the transports that carry what it sends.
     type Below;
 
+    /// What it is, for the list of `alhena info`.
+    const ABOUT: &'static str;
+
     /// Its parameters, whose names begin with `btl_` and its name.
     const PARAMS: &'static [mca::Param];
 

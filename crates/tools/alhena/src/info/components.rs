@@ -13,8 +13,8 @@ pub struct Component {
     pub description: &'static str,
 }
 
-/// All components, by framework.
-pub const COMPONENTS: [Component; 12] = [
+/// Components that are no transports, by framework.
+const LISTED: [Component; 7] = [
     Component {
         framework: "pml",
         name: "ob1",
@@ -41,30 +41,16 @@ pub const COMPONENTS: [Component; 12] = [
         name: "shmem",
         description: "matching in the library over symmetric memory, as MPICH-1.2.6 over SHMEM; by --mca pml cm --mca mtl shmem",
     },
-    Component { framework: "btl", name: "self", description: "messages of a rank to itself" },
-    Component {
-        framework: "btl",
-        name: "vader",
-        description: "ranks of one node: fastboxes, receive queue, single and cooperative copy",
-    },
-    Component {
-        framework: "btl",
-        name: "ugni",
-        description: "Gemini, in software: mailboxes, Eager GET, GET and PUT, Put Fallback; by --mca btl self,ugni",
-    },
-    Component {
-        framework: "btl",
-        name: "portals",
-        description: "Portals 3.3, in software: blocks, flow control by retry, GET and PUT; by --mca btl self,portals",
-    },
-    Component {
-        framework: "btl",
-        name: "tcp",
-        description: "TCP, between hosts and within one; eager and fragments; by --mca btl self,vader,tcp",
-    },
     Component {
         framework: "launcher",
         name: "mpiexec",
         description: "one node: proxy process, PMI-1 server, binding, output forwarding",
     },
 ];
+
+/// All components, by framework. The transports are those of `bml`'s list.
+pub fn components() -> Vec<Component> {
+    let transport = |&(name, description)| Component { framework: "btl", name, description };
+    let (launcher, layers) = LISTED.split_last().expect("the launcher is the last");
+    layers.iter().copied().chain(bml::TRANSPORTS.iter().map(transport)).chain([*launcher]).collect()
+}

@@ -5,7 +5,7 @@ use std::path::Path;
 use mca::{Level, Param, Range, Scope, Setting, Source, Values};
 use serde::Serialize;
 
-use super::components::{COMPONENTS, Component};
+use super::components::{Component, components};
 
 /// The whole answer.
 #[derive(Debug, Serialize)]
@@ -86,7 +86,7 @@ impl Report {
                 xpmem: platform::xpmem::Xpmem::is_present(),
                 userfaultfd: rcache::Monitor::start().is_ok(),
             },
-            components: COMPONENTS.to_vec(),
+            components: components(),
             parameters: params.iter().map(|param| Parameter::new(param, values)).collect(),
         }
     }
