@@ -1,6 +1,7 @@
 ! Sections of arrays, handles with types, large counts and info objects through mpi_f08. A failed check ends with its number.
 program ring
   use mpi_f08
+  use mpi, only: MPI_IN_PLACE, world => MPI_COMM_WORLD
   use, intrinsic :: iso_c_binding
   implicit none
   integer :: rank, size, i, token, cls, idx, length
@@ -65,6 +66,7 @@ program ring
   if (cls /= MPI_ERR_RANK) stop 43
   call MPI_Sizeof(b, i)
   if (i /= 8) stop 44
+  if (MPI_COMM_WORLD%MPI_VAL /= world) stop 46
   call MPI_Finalize()
   if (rank == 0) print '(a)', 'ok f08'
 end program

@@ -29,6 +29,8 @@ objects! {
     mpi_fortran_buffer_automatic_ buffer_automatic 4
     mpi_fortran_status_ignore_ status_ignore 8
     mpi_fortran_statuses_ignore_ statuses_ignore 8
+    mpi_f08_status_ignore_ typed_status_ignore 8
+    mpi_f08_statuses_ignore_ typed_statuses_ignore 8
     mpi_fortran_errcodes_ignore_ errcodes_ignore 4
     mpi_fortran_unweighted_ unweighted 4
     mpi_fortran_weights_empty_ weights_empty 4
@@ -58,13 +60,21 @@ pub fn is_in_place(address: P) -> bool {
 /// A status for C.
 #[inline(always)]
 pub fn status(address: P) -> P {
-    if address == status_ignore() { abi::STATUS_IGNORE as P } else { address }
+    if address == status_ignore() || address == typed_status_ignore() {
+        abi::STATUS_IGNORE as P
+    } else {
+        address
+    }
 }
 
 /// Statuses for C.
 #[inline(always)]
 pub fn statuses(address: P) -> P {
-    if address == statuses_ignore() { abi::STATUSES_IGNORE as P } else { address }
+    if address == statuses_ignore() || address == typed_statuses_ignore() {
+        abi::STATUSES_IGNORE as P
+    } else {
+        address
+    }
 }
 
 /// Weights for C.

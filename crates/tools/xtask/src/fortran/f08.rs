@@ -14,6 +14,7 @@ const OPENING: &str = "\
 ! The module mpi_f08 of MPI 5.0, standard ABI: constants, types and interfaces, no code.
 ! Generated from Alhena's function table.
 module mpi_f08
+  use mpi, only: SHARED
   use, intrinsic :: iso_c_binding, only: c_ptr, c_char, c_int
   implicit none
   public
@@ -28,7 +29,9 @@ module mpi_f08
 
 /// The whole module.
 pub fn render(table: &Table) -> String {
-    let mut text = String::from(OPENING);
+    let shared = OBJECTS.iter().filter(|(_, _, _, kind)| !kind.starts_with("status"));
+    let shared: Vec<&str> = shared.map(|(name, ..)| *name).collect();
+    let mut text = OPENING.replace("SHARED", &shared.join(", "));
     for handle in HANDLES {
         let _ = writeln!(text, "  type, bind(C) :: MPI_{handle}\n    integer(c_int) :: MPI_VAL\n  end type");
     }
@@ -64,16 +67,12 @@ fn one(procedure: &Procedure<'_>, prefix: &str) -> String {
     body(procedure, Module::F08, &name, procedure.has_choice().then_some(symbol.as_str()))
 }
 
+/// Statuses have a type here. The other objects are those of the module `mpi`, so that a program may use both.
 fn objects(text: &mut String) {
-    for (name, symbol, _, kind) in OBJECTS {
-        let declared = match kind {
-            "status" => "type(MPI_Status)",
-            "statuses" => "type(MPI_Status), dimension(1)",
-            "text" => "character(kind=c_char), dimension(16)",
-            "texts" => "character(kind=c_char), dimension(16, 1)",
-            _ => "integer(c_int), dimension(4)",
-        };
-        let _ = writeln!(text, "  {declared}, bind(C, name=\"{symbol}_\") :: {name}");
+    for (name, bounds) in [("STATUS_IGNORE", ""), ("STATUSES_IGNORE", ", dimension(1)")] {
+        let symbol = name.to_lowercase();
+        let _ =
+            writeln!(text, "  type(MPI_Status){bounds}, bind(C, name=\"mpi_f08_{symbol}_\") :: MPI_{name}");
     }
 }
 
