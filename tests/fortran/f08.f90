@@ -12,6 +12,7 @@ program ring
   real(8), asynchronous :: a(6,6), b(8)
   integer(MPI_COUNT_KIND) :: big
   character(len=20) :: value
+  integer(MPI_ADDRESS_KIND) :: address
   logical :: there
   type(c_ptr) :: base
   type(MPI_Win) :: win
@@ -66,6 +67,9 @@ program ring
   if (cls /= MPI_ERR_RANK) stop 43
   call MPI_Sizeof(b, i)
   if (i /= 8) stop 44
+  address = 0
+  call MPI_Pack_external('external32', token, 1, MPI_INTEGER, b, 64_MPI_ADDRESS_KIND, address)
+  if (address /= 4) stop 47
   if (MPI_COMM_WORLD%MPI_VAL /= world) stop 46
   call MPI_Finalize()
   if (rank == 0) print '(a)', 'ok f08'

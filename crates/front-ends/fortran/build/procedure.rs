@@ -88,10 +88,19 @@ fn returns(procedure: &Procedure<'_>) -> &'static str {
 
 fn body(procedure: &Procedure<'_>, c: &str, symbol: &str, buffers: Buffers) -> String {
     let dummies = procedure.dummies();
-    let converted: Vec<(String, Passed)> = dummies
+    // Where buffers come as descriptors, the compiler calls as C does, and text comes as a descriptor, too.
+    let described = buffers == Buffers::Descriptor && procedure.has_choice();
+    let mut converted: Vec<(String, Passed)> = dummies
         .iter()
         .map(|it| (it.argument.name.clone(), passed(procedure, it.argument, it.form, buffers)))
         .collect();
+    for (dummy, (_, passed)) in dummies.iter().zip(&mut converted) {
+        if described && dummy.form == Form::TextIn {
+            let n = name(dummy.argument);
+            passed.comes = "P";
+            passed.before = format!("let ({n}, {n}_len) = section::text({n}); {}", passed.before);
+        }
+    }
     let mut parameters: Vec<String> = dummies
         .iter()
         .zip(&converted)
@@ -100,7 +109,7 @@ fn body(procedure: &Procedure<'_>, c: &str, symbol: &str, buffers: Buffers) -> S
     if procedure.has_ierror() {
         parameters.push("ierror: *mut i32".into());
     }
-    let text = dummies.iter().filter(|it| matches!(it.form, Form::TextIn | Form::TextOut));
+    let text = dummies.iter().filter(|it| !described && matches!(it.form, Form::TextIn | Form::TextOut));
     parameters.extend(text.map(|it| format!("{}_len: usize", name(it.argument))));
 
     let values: Vec<String> = procedure

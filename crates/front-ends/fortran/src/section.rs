@@ -85,6 +85,16 @@ pub unsafe fn start(buffer: P) -> P {
     sentinel::buffer(unsafe { descriptor(buffer) }.base)
 }
 
+/// Text and its length.
+///
+/// # Safety
+/// A descriptor.
+pub unsafe fn text(text: P) -> (*mut u8, usize) {
+    // SAFETY: the caller's promise.
+    let it = unsafe { descriptor(text) };
+    (it.base.cast(), it.element)
+}
+
 /// A buffer in one piece.
 ///
 /// # Safety
