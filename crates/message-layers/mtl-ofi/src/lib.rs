@@ -9,9 +9,9 @@
 //!   next_event          fi_cq_readfrom
 //!   arm                 fi_trywait on a completion queue with a descriptor
 //! ```
-//! A message that is longer than its receive goes on behind the receive's memory, where the provider takes two runs. Elsewhere the
-//! provider cuts it, and may not show its sender, if the receive asked for anyone. Then that is [`NOBODY`], and what is sent there is
-//! dropped: in synchronous mode its sender is not answered.
+//! A message that is longer than its receive goes on behind the receive's memory, where the provider takes two runs.
+//! Elsewhere the provider cuts it, and may not show its sender, if the receive named none. Then that is [`NOBODY`], and
+//! what is sent there is dropped: in synchronous mode its sender is not answered.
 #![deny(unsafe_code)]
 
 pub mod join;
@@ -55,7 +55,7 @@ const DROP: u64 = 4 << 56;
 impl Ofi {
     pub(crate) fn new(endpoint: Endpoint, addresses: Vec<Address>) -> Ofi {
         let Facts { inject, max_message, tag_bits, data_bytes, version, .. } = *endpoint.facts();
-        // Seen in 2.5.1: receives that ask for a sender go before those that were posted earlier and ask for anyone.
+        // Seen in 2.5.1: receives that ask for a sender go before those that were posted earlier and name none.
         let directed = version < ofi::abi::version(1, 18);
         let data_bits = match data_bytes {
             8.. => 64,

@@ -43,7 +43,7 @@ pub struct Stalling {
     pub provider: String,
     /// What it does.
     pub seen: &'static str,
-    /// What may be said to it.
+    /// What the user can do about it.
     pub remedy: &'static str,
 }
 

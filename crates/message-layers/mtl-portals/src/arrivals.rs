@@ -36,7 +36,7 @@ impl Unexpected {
     }
 }
 
-/// A message that was taken before all of it was there: where it goes, and for whom; `None`: nobody wants it.
+/// A message that was taken before all of it was there: where it goes, and for which receive; `None`: for none.
 pub(crate) struct Taken {
     unexpected: Unexpected,
     goal: Option<(UserMem, u64)>,
@@ -131,7 +131,7 @@ impl<N: Portals> PortalsMtl<N> {
         Ok(())
     }
 
-    /// Fetches a long message from its sender; nothing of it if nobody wants it, which tells the sender all the same.
+    /// Fetches a long message from its sender; nothing of it without a `goal`, which ends the send all the same.
     fn fetch(&mut self, message: &Message, number: u32, goal: Option<(UserMem, u64)>) -> Result<()> {
         let (into, cookie) = goal.map_or((UserMem::EMPTY, None), |(into, cookie)| (into, Some(cookie)));
         let eq = self.queues.open(&mut self.nic)?;

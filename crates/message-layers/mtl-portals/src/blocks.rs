@@ -25,7 +25,7 @@ pub(crate) const CATCH_ALL: u64 = 1 << 41;
 
 struct Block {
     memory: UserMem,
-    /// Messages in it that nobody has received.
+    /// Messages in it that no receive has taken.
     pending: u32,
     /// It has unlinked itself.
     full: bool,

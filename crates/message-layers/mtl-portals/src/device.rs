@@ -27,7 +27,7 @@ pub struct Device {
     pub expected_events: u32,
     /// Events of the queue for messages that come before their receive.
     pub unexpected_events: u32,
-    /// Whether running out of something ends the process, whatever its error handler says.
+    /// Whether running out of something ends the process, whatever its error handler is.
     pub strict: bool,
     /// The parameters that give more of what has run out.
     pub parameters: Parameters,

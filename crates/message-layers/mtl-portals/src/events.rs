@@ -1,4 +1,4 @@
-//! The NIC's events; the owner's word of its descriptor says what an event is about.
+//! The NIC's events; the owner's word of its descriptor names what an event is about.
 
 use crate::blocks::{CATCH_ALL, LONG, LONG_ENTRY, USER_BITS};
 use crate::device::Long;

@@ -6,7 +6,7 @@
 //!   index 33   one entry for each long message that has not been taken
 //! ```
 //!
-//! A [`Device`] says what differs between the message layers that matched in a Portals NIC: Open MPI's (the picture
+//! A [`Device`] states what differs between the message layers that matched in a Portals NIC: Open MPI's (the picture
 //! above) and three devices of MPICH, whose list is `posted receives ... | marker | buffers | long | catch-all`.
 //!
 //! # Protocols
@@ -33,14 +33,14 @@
 //!
 //! # Bits
 //!
-//! The highest four of the match bits say whether a message is short or long; receives ignore them. The upper half of
+//! The highest four of the match bits show whether a message is short or long; receives ignore them. The upper half of
 //! `hdr_data` names a long message's entry on index 33. The lower half is data of the user, or the length where a
 //! header goes first.
 //!
 //! # Running out
 //!
 //! A short message that finds all blocks full is lost, as in the original, which then ended the job. Here the network
-//! gives up all peers and says which parameter has more room; [`PortalsMtl::must_end`] says whether the process is to
+//! gives up all peers and names the parameter to raise; [`PortalsMtl::must_end`] says whether the process is to
 //! end as it did then.
 #![forbid(unsafe_code)]
 

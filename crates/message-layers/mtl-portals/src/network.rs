@@ -263,7 +263,7 @@ impl<N: Portals> PortalsMtl<N> {
     fn take_claim(&mut self, claim: Claim, goal: Option<(UserMem, u64)>) -> Result<(), Busy> {
         let Some(unexpected) = self.claimed.get(claim.0) else { return Ok(()) };
         if unexpected.is_long() && self.has_lost(unexpected.message.from) {
-            // Nobody answers a fetch any more.
+            // The sender answers no fetch any more.
             self.claimed.discard(claim.0);
             self.events.extend(goal.map(|(_, cookie)| Event::Failed(cookie)));
             return Ok(());

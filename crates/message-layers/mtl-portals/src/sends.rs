@@ -41,7 +41,7 @@ impl CopyBlocks {
 /// A send from the user's memory.
 pub(crate) struct Send {
     pub(crate) to: Peer,
-    /// `None`: nobody asks for its end.
+    /// `None`: no request waits for its end.
     cookie: Option<u64>,
     /// Of a long message: its entry on [`READ`].
     entry: Option<Me>,
@@ -129,7 +129,7 @@ impl<N: Portals> PortalsMtl<N> {
         put
     }
 
-    /// One descriptor sends the message, or its header, and lets it be fetched, should nobody wait for it.
+    /// One descriptor sends the message, or its header, and lets it be fetched, should no receive wait for it.
     fn put_long(
         &mut self,
         to: Peer,
@@ -159,7 +159,7 @@ impl<N: Portals> PortalsMtl<N> {
         }
     }
 
-    /// An event of a send's descriptor: of a long one, any two of SEND_END, ACK and GET_END say that it is over. After
+    /// An event of a send's descriptor: of a long one, any two of SEND_END, ACK and GET_END show that it is over. After
     /// a header alone there is no ACK.
     pub(crate) fn on_send(&mut self, number: u32, event: &portals::Event) {
         let Some(send) = self.sends.get_mut(number) else { return };

@@ -18,7 +18,7 @@ fn pair(device: &Device) -> [Net; 2] {
     })
 }
 
-/// Sends `messages` of `bytes` that nobody receives; what the receiver says.
+/// Sends `messages` of `bytes` that the receiver does not take; what the receiver reports.
 fn flood(device: &Device, messages: usize, bytes: usize) -> (Option<Exhausted>, bool, Vec<Event>) {
     let [mut sender, mut receiver] = pair(device);
     let memory = lasting(bytes);

@@ -16,7 +16,7 @@ pub(crate) struct Inbound {
     taken: u64,
     /// Short messages with payload that were received.
     shorts: u32,
-    /// What the peer was told last of both.
+    /// `taken` and `shorts` as last put to the peer.
     told: (u32, u32),
 }
 
@@ -100,7 +100,7 @@ impl<N: Portals> ShmemMtl<N> {
         self.tell(message.from.0);
     }
 
-    /// A long message was matched, or nobody wants it.
+    /// A long message was matched, or no receive wants it.
     pub(crate) fn pull(&mut self, message: Message, send: u32, goal: Option<(UserMem, u64)>) {
         let into = goal.map_or(UserMem::EMPTY, |(into, _)| into.part(0, message.len as usize));
         if into.is_empty() {
@@ -144,7 +144,7 @@ impl<N: Portals> ShmemMtl<N> {
         self.use_windows();
     }
 
-    /// Tells a sender of empty slots and received messages, once it is worth a put.
+    /// Grants a sender empty slots and received messages, once it is worth a put.
     fn tell(&mut self, peer: u32) {
         let inbound = &self.inbound[peer as usize];
         let now = (inbound.taken as u32, inbound.shorts);

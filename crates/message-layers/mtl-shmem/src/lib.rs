@@ -7,7 +7,7 @@
 //!                     ...
 //!   sender's heap     credits of receiver 0, 1, ...                 a word each, which the receiver puts
 //! ```
-//! A message is two puts: the slot, and behind it the word that says that the slot is filled. So a slot is never read
+//! A message is two puts: the slot, and behind it the word that shows that the slot is filled. So a slot is never read
 //! half.
 //!
 //! # Protocols

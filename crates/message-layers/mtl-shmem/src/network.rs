@@ -40,7 +40,7 @@ pub struct ShmemMtl<N: Portals> {
     pub(crate) announcements: VecDeque<Announcement>,
     /// Sends that have a window and wait for room.
     pub(crate) granted: VecDeque<u32>,
-    /// Peers for whom grants or ends wait for a slot.
+    /// Peers whose grants or ends wait for a slot.
     pub(crate) blocked: VecDeque<Peer>,
     claimed: Slab<Unexpected, 20, 12>,
     pub(crate) events: VecDeque<Event>,

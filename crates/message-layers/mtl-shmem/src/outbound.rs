@@ -68,11 +68,11 @@ pub(crate) struct Announcement {
 /// What an end of a put is about, by its cookie.
 const OF_STAGING: u64 = 1 << 32;
 const OF_SEND: u64 = 2 << 32;
-/// Nobody asks.
+/// An end that no operation waits for.
 pub(crate) const OF_NOTHING: u64 = 0;
 
 impl<N: Portals> ShmemMtl<N> {
-    /// What a receiver has said of its slots and of short messages.
+    /// What a receiver has granted of its slots and of short messages.
     fn credits(&self, to: Peer) -> (u32, u32) {
         let word = self.room.word(self.plan.credits_of(Pe(to.0)));
         (word as u32, (word >> 32) as u32)
@@ -118,7 +118,7 @@ impl<N: Portals> ShmemMtl<N> {
         Ok(())
     }
 
-    /// Says that slots are filled, as far as there is room: the word goes behind what is in the slot.
+    /// Announces filled slots, as far as there is room: the word goes behind what is in the slot.
     fn announce(&mut self) {
         while let Some(next) = self.announcements.front() {
             let cookie = OF_STAGING | u64::from(next.staged);

@@ -3,7 +3,7 @@
 use crate::shmem::{Address, Pe};
 use mem::{PeerBytes, UserMem};
 
-/// What a slot says.
+/// What a slot carries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     /// A message with its payload.

@@ -1,4 +1,4 @@
-//! Flow control: what nobody receives takes a bounded part of the receiver, and of the NIC a fixed one.
+//! Flow control: what no receive takes takes a bounded part of the receiver, and of the NIC a fixed one.
 
 use mtl::{Event, Mtl, Peer, Want};
 use mtl_shmem::{MtlShmemParams, ShmemMtl};

@@ -63,8 +63,8 @@ pub struct Limits {
     pub match_bits: u32,
     /// Bits of data that travel beside them, from the lowest; 0, or at most 64.
     pub data_bits: u32,
-    /// Whether receives that ask for a sender are matched in one order with those that ask for anyone. If not, a user
-    /// whose receives may take the same message asks for anyone, and finds another place for the source.
+    /// Whether receives that ask for a sender are matched in one order with those that name none. If not, a user
+    /// whose receives may take the same message asks for any sender, and finds another place for the source.
     pub directed: bool,
     /// Largest payload in bytes that [`Mtl::inject`] takes.
     pub inject: usize,
@@ -75,7 +75,7 @@ pub struct Limits {
 /// What a receive or a probe asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Want {
-    /// The sender; `None`: anyone.
+    /// The sender; `None`: any sender.
     pub from: Option<Peer>,
     /// Wanted bits.
     pub bits: u64,
@@ -195,7 +195,7 @@ pub trait Mtl {
 
     /// Announces that the owner is going to sleep on [`Mtl::descriptor`], after a poll that found nothing and before
     /// another one. `false`: the owner keeps polling, since there is nothing to sleep on, or something to do that
-    /// nobody announces.
+    /// the network does not announce.
     fn arm(&mut self) -> bool;
 
     /// A descriptor that is readable while there is something to do here, for a sleep between [`Mtl::arm`] and the next

@@ -40,7 +40,7 @@ impl Ch3 {
         self.send_packet(btl, peer, packet);
     }
 
-    /// The receiver's answer. If it has matched the message, the send goes on as if nobody had asked.
+    /// The receiver's answer. If it has matched the message, the send goes on as if it had not been cancelled.
     pub(crate) fn accept_cancelled<B: Btl>(&mut self, btl: &mut B, peer: Peer, packet: &Packet) {
         let id = ReqId(packet::high(packet.words[0]));
         let Some(Request { owner, state: State::Send(send), .. }) = self.requests.get_mut(id.0) else {

@@ -32,7 +32,7 @@
 //! * Data that is not one run, and transports that refuse a transfer, take fragments in packets instead of R0 and R1.
 //! * **Cancel.** A packet follows the message; the receiver drops the message if it is still unexpected.
 //!
-//! Ranks of one node speak through shared memory in Nemesis; there [`Config::cells`] stands for the end of E0
+//! Ranks of one node use shared memory in Nemesis; there [`Config::cells`] stands for the end of E0
 //! ([`Ch3::set_on_node`]), and E1 does not occur.
 #![deny(unsafe_code)]
 

@@ -40,7 +40,7 @@ pub struct Send {
 pub enum Phase {
     /// Nothing has left.
     Waiting,
-    /// It is with the receiver, which is to say that it was matched.
+    /// It is with the receiver, which is to announce the match.
     Eager,
     /// It is offered.
     Offered,

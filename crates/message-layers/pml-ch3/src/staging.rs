@@ -65,7 +65,7 @@ impl Staging {
     pub fn memory(&mut self, buffer: u32, len: usize) -> UserMem {
         let words = &mut self.memory[buffer as usize];
         let whole = size_of_val(&**words);
-        // SAFETY: the words are plain bytes, stay where they are as long as the layer, and nobody else refers to them.
+        // SAFETY: the words are plain bytes, stay where they are as long as the layer, and have no other reference.
         unsafe { UserMem::new(words.as_mut_ptr() as usize, whole) }.part(0, len)
     }
 }

@@ -104,7 +104,7 @@ impl<M: Mtl> Cm<M> {
         before - self.wishes.len()
     }
 
-    /// Drops the message that a wish means, if nobody has matched it.
+    /// Drops the message that a wish means, if no receive has matched it.
     fn drop_message(&mut self, wish: &Message) -> Result<bool, Busy> {
         let meant = |message: &Message| message.from == wish.from && message.data == wish.data;
         let mut place = self.aside.iter().position(|aside| meant(&aside.message));

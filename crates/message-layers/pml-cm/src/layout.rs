@@ -9,9 +9,9 @@
 //!   data: source in the lower half, and, if there are 64 bits, the sender's request in the upper one
 //! ```
 //! With data, and where such receives are matched in one order with others, a receive from one source is a receive from
-//! one process, and a message's source travels beside the bits. The class is the two highest bits of the source, by which the
-//! library tells messages of its own from each other; receives ask for it in both layouts. A tag always has its 31 bits. What a network does not
-//! give is taken from the context, down to 256 contexts; below that the network is refused.
+//! one process, and a message's source travels beside the bits. The class is the two highest bits of the source, by
+//! which the library distinguishes messages of its own; receives ask for it in both layouts. A tag always has its 31
+//! bits. What a network does not give is taken from the context, down to 256 contexts; with fewer it is refused.
 //!
 //! The kinds are a message, a message in synchronous mode, an answer to one send, and the wish to cancel a send. A
 //! receive takes both kinds of messages by ignoring the lower bit of the kind.
@@ -93,7 +93,7 @@ impl Layout {
         }
     }
 
-    /// Contexts that it tells apart.
+    /// Contexts that it distinguishes.
     pub const fn contexts(&self) -> u32 {
         1 << self.context
     }

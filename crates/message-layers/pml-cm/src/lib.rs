@@ -19,7 +19,7 @@
 //! **Cancel.** A receive is cancelled by the network. A send that the network has begun is the receiver's matter: it
 //! takes the sender's messages in that context out of the network, oldest first, until it finds the one that is meant,
 //! drops that, and keeps the others aside, to be matched before what the network still holds. A network with less than
-//! 64 bits of data cannot say which message is meant; there a send that has begun goes on as if it had not been
+//! 64 bits of data cannot name the message that is meant; there a send that has begun goes on as if it had not been
 //! cancelled.
 //!
 //! Messages to a process of the same node, and to oneself, go by the network, too: wildcards need one matcher.

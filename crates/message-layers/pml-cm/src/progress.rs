@@ -95,7 +95,7 @@ impl<M: Mtl> Cm<M> {
         self.settle_send(id);
     }
 
-    /// A synchronous message was matched, or nobody will say so any more.
+    /// A synchronous message was matched, or the receiver will not announce that any more.
     fn on_match_word(&mut self, id: ReqId) {
         let Some(request) = self.requests.get_mut(id.0) else { return };
         let State::Send(send) = &mut request.state else { return };
@@ -150,7 +150,7 @@ impl<M: Mtl> Cm<M> {
                 State::Receive(receive) if receive.pattern.peer == Some(peer) => {
                     receive.lost = true;
                     if let Waiting::Posted(posted) = receive.stage {
-                        // The network may not know whom it asks for.
+                        // The network may not know that it asks for this peer.
                         mtl.cancel(posted);
                     }
                 }

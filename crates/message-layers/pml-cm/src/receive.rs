@@ -145,7 +145,7 @@ impl<M: Mtl> Cm<M> {
         before - self.sought.len()
     }
 
-    /// Whether the network knows all receives: what it shows is for nobody yet.
+    /// Whether the network knows all receives: what it shows is for no receive yet.
     fn has_posted_all(&mut self) -> bool {
         self.incoming.is_empty() || {
             self.post_all();

@@ -86,7 +86,7 @@ pub enum Waiting {
     Matched,
 }
 
-/// What the network is to say at the end of an operation.
+/// What the network is to return at the end of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cookie {
     /// A message of a request.
@@ -95,7 +95,7 @@ pub enum Cookie {
     Matched(ReqId),
     /// The receiver's word on a wish to cancel.
     Verdict(ReqId),
-    /// Somebody's wish to cancel.
+    /// A sender's wish to cancel.
     Cancels,
 }
 

@@ -124,7 +124,7 @@ fn post_somehow<L: FastMessages<B>, B: Btl>(world: &mut World<L, B>, random: &mu
     (id, buffer)
 }
 
-/// Where nothing can be received, the receiving fast paths say so and write nothing.
+/// Where nothing can be received, the receiving fast paths report that and write nothing.
 pub fn refused_fast_paths_do_nothing<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> World<L, B>) {
     for seed in 0..SEEDS {
         let (mut world, mut random) = (make(2, seed), Rng::new(seed));

@@ -6,7 +6,7 @@ use pml::{FastMessages, Mode};
 use crate::world::{Message, World, from};
 use crate::{LENGTHS, SEEDS};
 
-/// A short standard send completes though nobody receives. So does every send once its receive is posted.
+/// A short standard send completes though no receive is posted. So does every send once its receive is posted.
 pub fn standard_sends_need_no_receive<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> World<L, B>) {
     for seed in 0..SEEDS {
         let mut world = make(2, seed);
@@ -53,8 +53,8 @@ pub fn synchronous_sends_complete_after_the_match<L: FastMessages<B>, B: Btl>(
     }
 }
 
-/// A message that is longer than its receive fills the buffer, and the receive says so. The sender sees success, and the
-/// next message is whole.
+/// A message that is longer than its receive fills the buffer, and its status shows it. The sender sees success, and
+/// the next message is whole.
 pub fn a_longer_message_is_truncated<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> World<L, B>) {
     for seed in 0..SEEDS {
         let mut world = make(2, seed);

@@ -15,14 +15,14 @@ pub struct World<L, B> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Buffer(usize);
 
-/// A message to be sent. Its number says what it contains.
+/// A message to be sent. Its content follows from its number.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Message {
     pub number: usize,
     pub from: usize,
     pub to: usize,
     pub context: u32,
-    /// The highest bits of the source, by which the library tells messages of its own from each other.
+    /// The highest bits of the source, by which the library distinguishes messages of its own.
     pub class: u32,
     pub tag: i32,
     pub len: usize,

@@ -68,7 +68,7 @@ fn regions_are_closed() {
     assert_eq!(ofi_mock::open_regions(), 0);
 }
 
-/// Too few bits: the layer says so.
+/// Too few bits: the layer reports an error.
 #[test]
 fn a_network_with_few_bits_is_refused() {
     let modes = Modes { data_bytes: 0, tag_format: u64::MAX >> 20, ..Modes::SOFTWARE };

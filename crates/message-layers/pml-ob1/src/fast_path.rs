@@ -159,7 +159,7 @@ impl<B: FastPath> FastMessages<B> for Ob1 {
 }
 
 impl Ob1 {
-    /// The peer, if its next message can be for nobody but the caller: none is kept, and no receive waits.
+    /// The peer, if its next message can only be for the caller: none is kept, and no receive waits.
     #[inline(always)]
     fn untouched(&mut self, peer: Peer) -> Option<Turn<'_>> {
         if self.unexpected.len() != 0 || self.posted.len() != 0 {

@@ -314,7 +314,7 @@ pub(crate) fn plain(header: PeerBytes<'_>) -> Option<[u64; 2]> {
     (header.len() == 16).then(|| [header.word(0), header.word(1)])
 }
 
-/// What the first two words of a sequenced frame say that it is matched by.
+/// The envelope in the first two words of a sequenced frame.
 #[inline(always)]
 const fn envelope_of(words: [u64; 2]) -> Envelope {
     Envelope { context: (words[0] >> 32) as u32, source: words[1] as i32, tag: (words[1] >> 32) as i32 }

@@ -25,7 +25,7 @@
 //! **Order.** Messages are numbered per pair of processes and matched in that order; what overtook others on
 //! another path is parked until its turn.
 //!
-//! **Flow control.** Payload without a receive is kept in memory up to a cap. At half of it the process says that
+//! **Flow control.** Payload without a receive is kept in memory up to a cap. At half of it the process announces that
 //! payload is refused (by the transport's congestion word, or by CONGESTION frames where there is none): senders
 //! then offer even the shortest message by RTS. The other half is for what is under way at that moment; so that
 //! this is not much, a sender looks every few messages, when its allowance for the peer is used up.

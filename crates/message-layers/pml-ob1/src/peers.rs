@@ -24,7 +24,7 @@ pub(crate) struct PeerState {
     pub open: usize,
     /// Bytes that may still be sent eagerly, beside the short messages, before the sender polls.
     pub allowance: usize,
-    /// One more than the eager limit; 0 until the peer is first sent to or heard of.
+    /// One more than the eager limit; 0 until the first frame to or from the peer.
     eager: usize,
     /// Place of the next sequenced frame to send.
     next_send: Place,
@@ -32,7 +32,7 @@ pub(crate) struct PeerState {
     pub expected: Place,
     /// That of when [`PeerState::answers`] was asked last.
     answered: Place,
-    /// How the transport reaches it; [`Route::NONE`] until the peer is first sent to or heard of.
+    /// How the transport reaches it; [`Route::NONE`] until the first frame to or from the peer.
     pub route: Route,
     /// Gone for good.
     pub lost: bool,
@@ -40,7 +40,7 @@ pub(crate) struct PeerState {
     pub congested: bool,
     /// Epoch of its last word about that.
     pub congestion_epoch: u32,
-    /// Our epoch when we last told it that payload is refused here.
+    /// Our epoch when we last announced to it that payload is refused here.
     pub told: u32,
     /// Frames that arrived too early are in [`Rest::parked`].
     pub has_parked: bool,
@@ -48,7 +48,7 @@ pub(crate) struct PeerState {
 }
 
 impl Default for PeerState {
-    /// A peer that nobody has used.
+    /// A peer without any traffic.
     fn default() -> PeerState {
         PeerState {
             until: Place::FIRST,

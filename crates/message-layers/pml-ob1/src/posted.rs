@@ -2,7 +2,7 @@
 //!
 //! A receive is queued under its own envelope, wildcards included. A message is looked for under the four
 //! envelopes that could have been asked for; of the oldest of each, the one posted first wins (MPI-5.0
-//! section 3.5). Shapes that nobody posted are skipped, so that a program without wildcards pays one lookup.
+//! section 3.5). Shapes that no receive has are skipped, so that a program without wildcards pays one lookup.
 
 use pml::{Envelope, INDEX_BITS};
 

@@ -11,13 +11,13 @@ use crate::peers::{PeerState, Queued};
 use crate::receive::deliver_eager;
 use crate::request::State;
 
-/// Whether, and how, we told senders that payload is refused.
+/// Whether, and how, this process has announced that payload is refused.
 #[derive(Default)]
 pub(crate) struct Congestion {
     on: bool,
     /// Counts the changes; 0 before the first.
     epoch: u32,
-    /// Peers told by frames, for want of a word of the transport.
+    /// Peers that have it by frames, for want of a word of the transport.
     told: Vec<Peer>,
     by_frames: bool,
 }

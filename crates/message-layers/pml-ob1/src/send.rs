@@ -226,7 +226,7 @@ impl Send {
         self.data.fragment(limits.max_send, self.answer)
     }
 
-    /// What the RTS says. Exposes the buffer if the receiver could get from it.
+    /// The content of the RTS. Exposes the buffer if the receiver could get from it.
     fn offer<B: FastPath>(&mut self, btl: &mut B, id: ReqId) -> Rendezvous {
         let total = self.data.total();
         let peer = self.to.peer;

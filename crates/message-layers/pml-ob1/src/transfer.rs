@@ -38,7 +38,7 @@ impl Ob1 {
         next > before
     }
 
-    /// Starts the next puts of a message; at the end tells the receiver.
+    /// Starts the next puts of a message; reports the end to the receiver.
     pub(crate) fn put<B: FastPath>(&mut self, btl: &mut B, id: ReqId) {
         let Some(send) = sending(&mut self.requests, id) else { return };
         let SendStage::Putting { receiver, key, mut pieces } = send.stage else { return };
@@ -66,7 +66,7 @@ impl Ob1 {
         }
     }
 
-    /// Starts the next gets of a message; at the end tells the sender.
+    /// Starts the next gets of a message; reports the end to the sender.
     pub(crate) fn get<B: FastPath>(&mut self, btl: &mut B, id: ReqId) {
         let Some(request) = self.requests.get_mut(id.0) else { return };
         let State::Receive(receive) = &mut request.state else { return };

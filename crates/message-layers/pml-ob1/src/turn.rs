@@ -5,7 +5,7 @@
 //! 2. it is an eager frame, and the next in its sender's order;
 //! 3. no older receive matches it, and the one at hand does (a [`Claim`]).
 //!
-//! [`Turn::take`] says so, and counts the frame as taken. What does not follow the rule is treated by
+//! [`Turn::take`] applies the rule, and counts the frame as taken. What does not follow the rule is treated by
 //! [`Receiver::accept`](btl::Receiver::accept).
 
 use btl::Route;
@@ -49,7 +49,7 @@ impl Turn<'_> {
 
 /// A receive, or several, that may get the next frame.
 pub(crate) trait Claim {
-    /// What tells which receive it is, and what it was matched by.
+    /// Which receive it is, and what it was matched by.
     type Receive;
 
     /// The receive that the frame belongs to if it is the one at `next`.

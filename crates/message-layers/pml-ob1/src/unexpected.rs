@@ -113,7 +113,7 @@ impl Unexpected {
         self.wild[shape].as_ref()?.first(envelope).map(|(_, node)| node)
     }
 
-    /// Takes the oldest message of exactly this envelope out and stores its payload, if nobody waits for an answer to
+    /// Takes the oldest message of exactly this envelope out and stores its payload, if its sender wants no answer to
     /// it and it fits. Returns its length.
     pub fn take_eager(&mut self, envelope: &Envelope, into: UserMem) -> Option<usize> {
         let (_, node) = self.exact.first(envelope)?;

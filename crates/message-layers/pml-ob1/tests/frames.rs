@@ -120,7 +120,7 @@ proptest! {
 
 #[derive(Clone, Debug)]
 enum Act {
-    /// The rogue writes this, as next in its order if that is what the flag says.
+    /// The rogue writes this, as next in its order if the flag is set.
     Frame(Frame, bool, usize),
     Words(Vec<u64>, usize),
     /// The victim starts something with the rogue.
@@ -160,7 +160,7 @@ impl Attack {
         self.rogue.send(Peer(VICTIM), words, &mut view(&mut payload)).unwrap();
     }
 
-    /// A buffer of the victim, with bytes behind it that nobody may touch.
+    /// A buffer of the victim, with bytes behind it that no transfer may touch.
     fn buffer(&mut self, len: usize) -> UserMem {
         self.buffers.push(vec![0xEE; len + GUARD]);
         view(&mut self.buffers.last_mut().unwrap()[..len])

@@ -195,7 +195,7 @@ fn what_a_lost_peer_had_sent_whole_can_be_received() {
     assert_eq!(world.ranks[1].ob1.take(offer).unwrap().error, abi::ERR_PROC_ABORTED);
 }
 
-/// A turn that moves fragments says so. An owner sleeps after a turn in which nothing happened, and no room ends the
+/// A turn that moves fragments counts. An owner sleeps after a turn in which nothing happened, and no room ends the
 /// sleep of one that was not refused.
 #[test]
 fn a_turn_that_moves_fragments_counts() {

@@ -309,7 +309,7 @@ impl Run {
         self.collect();
     }
 
-    /// The message that a receive got, known by content; checks what the receive says of it.
+    /// The message that a receive got, known by content; checks what the receive reports of it.
     fn identify(&self, receive: &Receive) -> Option<usize> {
         let done = receive.result.expect("complete");
         assert_eq!(done.owner, receive.pattern.owner);

@@ -53,7 +53,7 @@ impl Data {
         }
     }
 
-    /// Tells the transport about memory that is packed for a message to `peer`, or unpacked from one of its.
+    /// Announces to the transport memory that is packed for a message to `peer`, or unpacked from one of its.
     pub fn announce<B: Btl>(&self, btl: &mut B, peer: Peer) {
         if let Data::Typed(stream) = self {
             let (bounds, runs) = stream.spread();

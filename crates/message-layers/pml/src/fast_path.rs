@@ -50,7 +50,7 @@ pub trait FastMessages<B: Btl>: MessageLayer<B> {
 
     /// Receives a short message that `pattern` names exactly (no wildcard) and that is here. Returns its length.
     ///
-    /// The status is filled here, since who fills it later must remember what with.
+    /// The status is filled here, since a caller that fills it later must remember what with.
     #[inline(always)]
     fn recv_short(
         &mut self,

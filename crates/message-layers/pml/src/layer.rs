@@ -151,7 +151,7 @@ pub trait LayerState {
     /// event, the begin of a transfer, the end of a request, want of room. Wraps.
     fn changes(&self) -> u32;
 
-    /// Contexts that it tells apart: those of all messages and receives are below this.
+    /// Contexts that it distinguishes: those of all messages and receives are below this.
     fn contexts(&self) -> u32 {
         u32::MAX
     }
@@ -166,7 +166,7 @@ pub trait LayerState {
         false
     }
 
-    /// Whether a send can be cancelled whose message has left. If not, it goes on as if nobody had asked.
+    /// Whether a send can be cancelled whose message has left. If not, it goes on as if it had not been cancelled.
     fn cancels_begun_sends(&self) -> bool {
         true
     }

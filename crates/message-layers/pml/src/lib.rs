@@ -48,7 +48,7 @@
 //! # What may be called from where
 //!
 //! All calls come from one thread at a time. No call blocks, sleeps or calls back. Those of [`MessageLayer`] may do
-//! work for other requests, too; those of [`FastMessages`] do what they say and nothing else, and may always refuse.
+//! work for other requests, too; those of [`FastMessages`] do their own and nothing else, and may always refuse.
 //! A layer must not be called from inside its own transport.
 //!
 //! # Errors

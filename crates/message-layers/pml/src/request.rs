@@ -9,7 +9,7 @@ use crate::Envelope;
 pub const INDEX_BITS: u32 = 23;
 
 /// Bits of a name's generation, above the index. A free slot is reused after all others, so a name comes back only
-/// after `2^6` uses of its slot: a stale name is an error and not somebody else's operation.
+/// after `2^6` uses of its slot: a stale name is an error and not another operation.
 pub const GENERATION_BITS: u32 = 6;
 
 /// Names an operation from its start until [`crate::LayerState::take`]: index and generation, within 29 bits. The

@@ -59,12 +59,12 @@ pub struct Room<N: Portals> {
     words: [UserMem; 2],
     windows: [Md; WINDOWS],
     most: u64,
-    /// Puts whose memory is not free, by number: to whom, and the cookie.
+    /// Puts whose memory is not free, by number: the target and the cookie.
     leaving: HashMap<u64, (ProcessId, u64)>,
     next_put: u64,
     /// Puts that are not acknowledged, by process, and in all.
     unacknowledged: (HashMap<ProcessId, u64>, u64),
-    /// Gets by the address of what they fill: from whom, and the cookie.
+    /// Gets by the address of what they fill: the target and the cookie.
     coming: HashMap<usize, (Pe, u64)>,
     /// A swap is under way, or its result waits for the owner.
     swap: Swap,
@@ -244,7 +244,7 @@ impl<N: Portals> Room<N> {
         Ok(())
     }
 
-    /// Swaps a process's word for `value`, at once for everybody else. One swap is under way at a time.
+    /// Swaps a process's word for `value`, at once for all other processes. One swap is under way at a time.
     ///
     /// # Errors
     /// As [`Room::put`]; `MD_IN_USE` while the result of another one is not taken.
@@ -335,7 +335,7 @@ impl<N: Portals> Room<N> {
                 let Some((id, cookie)) = self.leaving.remove(&event.hdr_data) else { return };
                 self.ends.push_back(End { cookie, fine });
                 if !fine {
-                    // Nobody acknowledges what has not left.
+                    // No target acknowledges what has not left.
                     self.settle(id);
                 }
             }
@@ -358,7 +358,7 @@ fn shown(memory: Memory, accepts: Options) -> Descriptor {
         memory,
         threshold: Threshold::Infinite,
         max_size: 0,
-        // An operation beyond the end is cut, so that it is acknowledged and nobody waits for it.
+        // An operation beyond the end is cut, so that it is acknowledged and its origin does not wait forever.
         options: accepts | Options::MANAGE_REMOTE | Options::TRUNCATE | silent,
         user: 0,
         eq: None,

@@ -43,7 +43,7 @@ impl World {
         World::new(options, Config::new(options.ranks))
     }
 
-    /// Lets everyone make progress until nothing happens any more.
+    /// Lets all processes make progress until nothing happens any more.
     pub fn settle(&mut self) {
         let mut quiet = 0;
         while quiet < 20 {
