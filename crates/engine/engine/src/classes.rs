@@ -1,4 +1,4 @@
-//! Who takes which frames: the one place that polls the transports, and the table of classes.
+//! The owners of frames: the one place that polls the transports, and the table of classes.
 //!
 //! ```text
 //!   poll ──► bml.next_arrival ──► class of its first byte ─┬─ message layer ──► Layer::accept
@@ -27,7 +27,7 @@ pub trait Linked: Progress {
     /// As [`Linked::p2p`], to read.
     fn links(&self) -> &P2p<Self::Btl>;
 
-    /// Who takes frames beside the message layer.
+    /// The classes that take frames beside the message layer.
     fn classes(&self) -> &Classes<Self>;
 }
 
@@ -75,7 +75,7 @@ pub struct Classes<S> {
 }
 
 impl<S> Classes<S> {
-    /// None.
+    /// A table without handlers.
     pub const fn new() -> Classes<S> {
         Classes { handlers: [const { None }; Class::COUNT] }
     }
@@ -115,7 +115,7 @@ impl<S> std::fmt::Debug for Classes<S> {
     }
 }
 
-/// Polls the transports and hands what they bring to those who take it; how many things happened. Does nothing inside a
+/// Polls the transports and hands what they bring to its owners; how many things happened. Does nothing inside a
 /// handler.
 #[inline]
 pub fn poll<S: Linked>(state: &mut S) -> usize {
@@ -133,7 +133,7 @@ pub fn poll_if_due<S: Linked>(state: &mut S) {
 /// As [`P2p::isend`], after a poll where the message layer wants one.
 ///
 /// # Errors
-/// As there.
+/// As [`P2p::isend`].
 #[inline]
 pub fn isend<S: Linked>(state: &mut S, to: &SendTo, data: Data, mode: Mode) -> Result<Option<ReqId>> {
     if let (Data::Contiguous(memory), false) = (&data, mode == Mode::Synchronous)
@@ -147,7 +147,7 @@ pub fn isend<S: Linked>(state: &mut S, to: &SendTo, data: Data, mode: Mode) -> R
 /// As [`isend`], of what [`P2p::send_now`] refused or does not send.
 ///
 /// # Errors
-/// As there.
+/// As [`isend`].
 #[inline(never)]
 pub fn begin_send<S: Linked>(state: &mut S, to: &SendTo, data: Data, mode: Mode) -> Result<Option<ReqId>> {
     if state.p2p().needs_poll(to.peer, &data, false) {
@@ -215,7 +215,7 @@ impl<S: Linked> Hub for Frames<'_, S> {
         let (cookie, succeeded) = match event {
             Event::Done(cookie) => (cookie, true),
             Event::Failed(cookie) => (cookie, false),
-            // Who waits for it asks the transport.
+            // The operation that waits for it asks the transport.
             Event::Flushed(_) => return,
             Event::PeerLost(peer) => {
                 on_layer!(layer, layer => layer.on_event(bml, event));
@@ -298,7 +298,7 @@ fn on_lost<S: Linked>(state: &mut S, peer: Peer) {
     }
 }
 
-/// Runs a handler; meanwhile nobody polls.
+/// Runs a handler; meanwhile no call polls.
 fn run<S: Linked>(state: &mut S, handler: impl FnOnce(&mut S)) {
     state.p2p().handling = true;
     handler(state);

@@ -1,8 +1,8 @@
-//! Who may touch the library's state, and when.
+//! Which thread may touch the library's state, and when.
 //!
 //! Entering MPI yields a [`Token`]; [`Token::lock`] borrows it for as long as the [`Guard`] lives. Code that
 //! calls the user (reduction functions, attribute callbacks, generalized requests) takes `&mut Token`, so a
-//! call-out with the state locked does not compile. How the state is locked says [`waiting::Lock`]: by two plain words
+//! call-out with the state locked does not compile. [`waiting::Lock`] locks the state: by two plain words
 //! where one thread calls MPI, by a mutex where several may.
 #![allow(unsafe_code)]
 
@@ -27,15 +27,15 @@ pub trait Owner: Sized + 'static {
     fn domain() -> &'static Domain<Self>;
     /// The state of a library that is loaded and not initialised.
     fn create() -> Self;
-    /// Whom to wake for what was completed since the last call, and the doorbell that the others sleep on. Called before
-    /// the state is given back where several threads may wait.
+    /// The threads to wake for what was completed since the last call, and the doorbell that the others sleep on.
+    /// Called before the state is given back where several threads may wait.
     fn news(&mut self) -> Option<News>;
 }
 
 /// Threads to be woken once the state is given back.
 #[derive(Debug)]
 pub struct News {
-    /// Who.
+    /// The parked threads to wake.
     pub wakes: Wakes<Interest>,
     /// What threads of this process sleep on that are not parked.
     pub bell: Bell,
@@ -111,8 +111,8 @@ impl<S> Domain<S> {
         self.help.load(Relaxed) == HELP
     }
 
-    /// Has one thread change whether there is help, by `change`, which says whether there is afterwards. Others that come
-    /// meanwhile, or where it is not as in `from` any more, leave it as it is.
+    /// Has one thread change whether there is help, by `change`, which returns whether there is afterwards. Threads
+    /// that come meanwhile, or where it is not as in `from` any more, leave it as it is.
     pub(crate) fn change_help(&self, from: bool, change: impl FnOnce() -> bool) {
         let before = if from { HELP } else { NO_HELP };
         // Relaxed: what is changed has locks of its own.
@@ -186,7 +186,7 @@ pub struct Token<S> {
     marker: PhantomData<*mut S>,
 }
 
-/// Who has a token.
+/// The thread that has a token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Caller {
     /// The thread level lets no other thread make the call that the token was given for.
@@ -246,8 +246,8 @@ pub fn enter_any<S: Owner>() -> Token<S> {
     Token { caller: if only { Caller::Only } else { Caller::Any }, marker: PhantomData }
 }
 
-/// Enters MPI and locks the state by the plain way: initialised, below `MPI_THREAD_MULTIPLE`, and nobody else inside. For
-/// the fast paths, which leave everything unusual to the ordinary way.
+/// Enters MPI and locks the state by the plain way: initialised, below `MPI_THREAD_MULTIPLE`, and no other thread
+/// inside. For the fast paths, which leave everything unusual to the ordinary way.
 #[inline(always)]
 pub fn enter_plain<S: Owner>() -> Option<PlainGuard<S>> {
     let domain = S::domain();

@@ -1,9 +1,9 @@
-//! Tables that the lock guards and that stand outside the state: each room keeps its own in a static.
+//! Tables that the lock guards and that stand outside the state: each crate keeps its own in a static.
 //!
 //! ```
 //! use engine::{Guarded, Tables};
 //!
-//! /// What a room keeps.
+//! /// What a crate keeps.
 //! static NAMES: Guarded<Vec<String>> = Guarded::new(Vec::new());
 //!
 //! /// The state has the only `Tables` of the process as one of its fields.
@@ -22,8 +22,8 @@
 //! add(&mut state, "first");
 //! assert_eq!(*NAMES.get(&state.tables), ["first"]);
 //! ```
-//! So the state need not know what rooms keep in it. The static's address is known when the library is linked, as that of a
-//! field of the state is.
+//! So the state need not know what crates keep in it. The static's address is known when the library is linked, as that
+//! of a field of the state is.
 #![allow(unsafe_code)]
 
 use std::cell::{Cell, UnsafeCell};
@@ -65,7 +65,7 @@ impl std::fmt::Debug for Tables {
 
 /// A table in a static, which only the holder of [`Tables`] opens.
 ///
-/// Two tables cannot be open for changes at once: what a room needs together is one table.
+/// Two tables cannot be open for changes at once: what a crate needs together is one table.
 ///
 /// ```compile_fail,E0499
 /// # use engine::{Guarded, Tables};

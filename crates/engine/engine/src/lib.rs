@@ -1,13 +1,13 @@
 //! What moves operations forward, below the objects of MPI and above message layers and transports.
 //!
-//! * [`Domain`], [`Token`], [`Guard`]: who may touch the state, and when.
+//! * [`Domain`], [`Token`], [`Guard`]: which thread may touch the state, and when.
 //! * [`Guarded`], [`Tables`]: tables that crates of `mpi` keep outside the state, and that its lock guards.
 //! * [`Requests`], [`Operation`], [`advance_all`]: requests, and the registry of what must be advanced.
 //! * [`wait`]: waiting, with one thread that polls for all.
 //! * [`need_progress`], [`run_apart`], [`run_blocking`], [`run_apart_in_turns`]: work outside MPI, by threads of the library.
 //! * [`P2p`], [`Layer`]: the way to other processes: transports, the message layer over them, active messages.
 //! * [`Peers`]: which process of which job a peer is.
-//! * [`poll`], [`Classes`], [`Handler`]: the one place that polls, and who takes which frames.
+//! * [`poll`], [`Classes`], [`Handler`]: the one place that polls, and the owners of frames.
 //!
 //! # Frames of other classes
 //!

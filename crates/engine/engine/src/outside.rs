@@ -2,14 +2,14 @@
 //!
 //! ```text
 //!   need_progress    the helper thread makes progress where no thread of the program does (`waiting::progress_thread`)
-//!   run_apart        a worker runs what blocks, then tells the state; in turns, what goes on and on
+//!   run_apart        a worker runs what blocks, then changes the state; in turns, what goes on and on
 //!   run_blocking     the same in a lane: work that may stand still stops its own lane, and nothing else
 //!
 //!   Lane::Pool       some workers for what ends by itself
 //!   Lane::Own        workers of one file, that come with its work and go with it
 //! ```
 //! They are different threads, since the helper must answer peers while a file is being read. Both take no signals,
-//! sleep in the kernel, and are there only while somebody needs them; until then nothing of this costs anything. While
+//! sleep in the kernel, and are there only while a caller needs them; until then nothing of this costs anything. While
 //! the helper is there, all threads use the mutex of the state, at any thread level.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -186,8 +186,8 @@ impl Workers {
     }
 }
 
-/// Somebody needs progress also while no thread of the program is inside MPI: a window that peers reach by messages, a
-/// file, a transport. Counted: each needs a [`release_progress`] of its own. Not to be called with the state locked.
+/// Makes progress also while no thread of the program is inside MPI: for a window that peers reach by messages, a file,
+/// a transport. Counted: each call needs a [`release_progress`] of its own. Not to be called with the state locked.
 ///
 /// The helper makes no calls of the program (reduction functions, callbacks); they wait until the program comes.
 ///
@@ -295,7 +295,7 @@ fn of_worker() -> Blocking<'static> {
 }
 
 /// As [`run_blocking`], for work that comes back: `work` runs, then `after` with the locked state, again and again until
-/// `work` says that nothing is left; other items of the lane run between two turns. May be called with the state locked.
+/// `work` has nothing left; other items of the lane run between two turns. May be called with the state locked.
 ///
 /// # Errors
 /// `MPI_ERR_NO_MEM`: no thread can be started; neither function will run.

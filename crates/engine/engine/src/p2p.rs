@@ -24,7 +24,7 @@ use crate::{Peers, Process};
 /// The message layer of a process: one of those that there are. To add one: a variant of [`Other`], an arm of `on_layer!`.
 ///
 /// The fast verbs are ob1's alone and ask for no layer: where another one is in use, ob1 knows no peer, and so it
-/// refuses as it refuses whatever is for a peer that it never spoke to.
+/// refuses as it refuses whatever is for a peer that it does not know.
 pub struct Layer {
     pub(crate) ob1: Ob1,
     pub(crate) other: Option<Other>,
@@ -103,7 +103,7 @@ pub struct P2p<B = Bml> {
     pub(crate) farewells: Farewells,
     /// This process waits until it may end, which no transport announces.
     pub(crate) waits_to_end: bool,
-    /// A handler of a class runs: nobody may poll.
+    /// A handler of a class runs: no call may poll.
     pub(crate) handling: bool,
     /// A send that could not poll would have.
     pub(crate) poll_due: bool,
@@ -170,8 +170,8 @@ impl<B: FastPath> P2p<B> {
         on_layer!(&self.layer, layer => layer.idle()) && self.active.idle()
     }
 
-    /// Says goodbye to all peers that would miss this process, as far as there is room; whether it may end now. To be called
-    /// again, between polls, until it may.
+    /// Sends a farewell to all peers that would miss this process, as far as there is room; whether it may end now. To
+    /// be called again, between polls, until it may.
     pub fn leave(&mut self) -> bool {
         self.farewells.leave();
         self.bml.set_away(true);
@@ -180,19 +180,19 @@ impl<B: FastPath> P2p<B> {
         may_end
     }
 
-    /// Tells the peers that this process is there again, if it had left; whether all of them were told.
+    /// Announces this process to the peers again, if it had left; whether that has reached all of them.
     pub fn come_back(&mut self) -> bool {
         self.farewells.come_back();
         self.bml.set_away(false);
         self.farewells.advance(&mut self.bml, self.peers.next().0)
     }
 
-    /// Whether this process has said goodbye.
+    /// Whether this process has left.
     pub fn is_away(&self) -> bool {
         self.farewells.is_away()
     }
 
-    /// Whether `peer` has said goodbye: its end is no loss.
+    /// Whether `peer` has sent its farewell: its end is no loss.
     pub fn has_left(&self, peer: Peer) -> bool {
         self.farewells.has_left(peer) || self.bml.is_away(peer)
     }
@@ -224,7 +224,7 @@ impl<B: FastPath> P2p<B> {
     /// [`crate::isend`] does; it calls [`crate::poll_if_due`] when it has.
     ///
     /// # Errors
-    /// As there.
+    /// As [`pml::Sends::isend`].
     pub fn isend(&mut self, to: &SendTo, data: Data, mode: Mode) -> Result<Option<ReqId>> {
         self.poll_due |= self.needs_poll(to.peer, &data, false);
         on_layer!(&mut self.layer, layer => layer.isend(&mut self.bml, to, data, mode))
@@ -241,7 +241,7 @@ impl<B: FastPath> P2p<B> {
     /// See [`pml::Receives::irecv`].
     ///
     /// # Errors
-    /// As there.
+    /// As [`pml::Receives::irecv`].
     pub fn irecv(&mut self, pattern: &Pattern, into: Data) -> Result<ReqId> {
         on_layer!(&mut self.layer, layer => layer.irecv(&mut self.bml, pattern, into))
     }
@@ -259,7 +259,7 @@ impl<B: FastPath> P2p<B> {
     /// See [`pml::Receives::improbe`].
     ///
     /// # Errors
-    /// As there.
+    /// As [`pml::Receives::improbe`].
     pub fn improbe(&mut self, pattern: &Pattern) -> Result<Option<(MessageId, Status)>> {
         on_layer!(&mut self.layer, layer => layer.improbe(&mut self.bml, pattern))
     }
@@ -267,7 +267,7 @@ impl<B: FastPath> P2p<B> {
     /// See [`pml::Receives::imrecv`].
     ///
     /// # Errors
-    /// As there.
+    /// As [`pml::Receives::imrecv`].
     pub fn imrecv(&mut self, message: MessageId, owner: u32, into: Data) -> Result<ReqId> {
         on_layer!(&mut self.layer, layer => layer.imrecv(&mut self.bml, message, owner, into))
     }

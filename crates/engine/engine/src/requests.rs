@@ -55,7 +55,7 @@ pub trait Operation<S>: Any {
         (self.outcome(), Fate::Removed)
     }
 
-    /// The operation after [`Operation::conclude`] has said that it is removed.
+    /// The operation after [`Operation::conclude`] has reported that it is removed.
     fn recycle(self: Box<Self>, _state: &mut S) {}
 
     /// `MPI_Cancel`
@@ -110,7 +110,7 @@ pub enum Afterlife {
 
 /// A state that has requests.
 pub trait Requesting: Progress {
-    /// They.
+    /// The requests of the state.
     fn requests(&mut self) -> &mut Requests<Self>;
 }
 
@@ -134,7 +134,7 @@ struct Slot<S> {
 }
 
 impl<S: 'static> Requests<S> {
-    /// None.
+    /// A table without requests.
     pub const fn new() -> Requests<S> {
         Requests { slots: Slab::new(), registered: Vec::new(), grown: false }
     }
@@ -158,7 +158,7 @@ impl<S: 'static> Requests<S> {
     /// As [`Requests::add`].
     ///
     /// # Errors
-    /// As there.
+    /// As [`Requests::add`].
     pub fn add_boxed(&mut self, operation: Box<dyn Operation<S>>) -> Result<u32> {
         let slot = Slot { operation: Some(operation), registered: false, orphaned: false };
         self.slots.insert(slot).map_err(|_| FULL)

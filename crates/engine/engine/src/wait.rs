@@ -25,13 +25,13 @@ pub trait Progress: Owner {
     fn threads(&mut self) -> &mut Threads<Interest>;
     /// How waits spend their time.
     fn policy(&self) -> Policy;
-    /// Advances everything once; whether anything happened, of which it has told [`Threads::changed`].
+    /// Advances everything once; whether anything happened, which it has reported to [`Threads::changed`].
     fn progress(&mut self) -> bool;
     /// Whether a call of the program is due, which is made with the state unlocked.
     fn call_is_due(&self) -> bool;
     /// Makes that call, if there is one.
     fn call(token: &mut Token<Self>);
-    /// Whether something wants another turn soon, so that nobody may sleep.
+    /// Whether something wants another turn soon, so that no thread may sleep.
     fn wants_turn(&self) -> bool;
     /// Announces a sleep; see `btl::Btl::arm`.
     fn arm(&mut self) -> Option<Sleep>;

@@ -1,5 +1,5 @@
-//! The engine's threads around a state that is a counter: what blocks is run apart and wakes who waits, and the helper
-//! makes progress while nobody else does.
+//! The engine's threads around a state that is a counter: a worker runs what blocks and wakes the waiting thread, and
+//! the helper makes progress while no other thread does.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};

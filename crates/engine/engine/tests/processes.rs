@@ -84,7 +84,7 @@ fn content(number: u64) -> Vec<u8> {
     (0..LENGTHS[number as usize % 4]).map(|at| (number as usize + at * 7) as u8).collect()
 }
 
-/// Sends requests until each is sent or refused; who is refused is called again.
+/// Sends requests until each is sent or refused; after a refusal the caller calls again.
 fn send_requests(state: &mut State) {
     for to in 0..state.next.len() {
         while state.next[to] < REQUESTS {
@@ -227,7 +227,7 @@ fn program(bml: Bml, rank: usize, count: usize) {
     engine::wait(&mut t, How::Parked(Interest::Change), |state: &mut State| {
         (state.answers == all && state.handled.iter().all(|&handled| handled == REQUESTS)).then_some(())
     });
-    // Nobody leaves before all have what they wait for.
+    // No process leaves before all have what they wait for.
     for step in 1..count {
         let partner = [(rank + step) % count, (rank + count - step) % count];
         let (mut out, mut back) = ([1u8], [0u8]);
@@ -296,7 +296,7 @@ fn run(name: &str, count: usize, vader: bool, tcp: bool) -> bool {
         .collect();
     let well = children.into_iter().map(|pid| {
         let mut status = 0;
-        // SAFETY: a child that nobody else waits for, and a place for its status.
+        // SAFETY: a child that no other call waits for, and a place for its status.
         assert_eq!(unsafe { libc::waitpid(pid, &raw mut status, 0) }, pid);
         libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0
     });

@@ -1,8 +1,8 @@
-//! Who may touch the library's state, and how threads wait for each other's work: protocols without the state.
+//! Which thread may touch the library's state, and how threads wait for each other's work: protocols without the state.
 //!
 //! ```text
 //!   lock      one thread at a time: two words where only one thread calls MPI, a mutex where several may
-//!   threads   who polls, who is parked, who sleeps on the doorbell; kept under that lock
+//!   threads   which threads poll, are parked or sleep on the doorbell; kept under that lock
 //!   progress_thread  the thread that makes progress while the program computes
 //!   wait      the one loop of a wait: poll, yield, park or sleep, inherit the role of the poller
 //! ```

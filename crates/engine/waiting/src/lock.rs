@@ -124,7 +124,7 @@ impl Lock {
         self.mode.load(Ordering::Relaxed) == Mode::Running as u32
     }
 
-    /// Takes the state by the plain way; `false`: that is closed, or somebody is inside.
+    /// Takes the state by the plain way; `false`: that is closed, or a thread is inside.
     #[inline(always)]
     pub fn try_plain(&self) -> bool {
         if self.held.load(Ordering::Relaxed) != 0 {
@@ -186,14 +186,14 @@ impl Lock {
         Exclusive { lock: self, revoked, _mutex: mutex }
     }
 
-    /// As [`Lock::exclusive`], if nobody has the state.
+    /// As [`Lock::exclusive`], if no thread has the state.
     pub fn try_exclusive(&self) -> Option<Exclusive<'_>> {
         let mutex = self.exclusive.try_lock().ok()?;
         let exclusive = Exclusive { lock: self, revoked: self.close_plain(), _mutex: mutex };
         if self.is_held() { None } else { Some(exclusive) }
     }
 
-    /// Closes the plain way to those who come; whether it was open.
+    /// Closes the plain way to threads that come; whether it was open.
     fn close_plain(&self) -> bool {
         // Relaxed: the word changes under the mutex only.
         let open = self.mode.load(Ordering::Relaxed) == Mode::Running as u32;
@@ -211,7 +211,7 @@ impl Lock {
     }
 
     /// Closes both ways for good in a child that the program has forked, if the library is initialised. The mutex, which
-    /// nobody gives back from now on, makes those who come look at the mode; so it costs the others nothing.
+    /// stays locked from now on, makes threads that come look at the mode; so it costs the others nothing.
     pub fn forked(&self) {
         if self.is_running() {
             std::mem::forget(self.exclusive.try_lock());

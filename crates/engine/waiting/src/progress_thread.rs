@@ -5,10 +5,10 @@
 //!   the program comes and goes        pause, each time longer, and see whether it still does
 //!   the program is away               poll; sleep on the doorbell when nothing comes
 //! ```
-//! The program's threads never wait for this one: it takes no role from them and polls only where nobody else does. While
-//! they come and go, it keeps off the lock and the doorbell, so a message does not pay for a second sleeper. The price is
-//! that a program that goes away for less than [`LONGEST`] may answer that much later. A pause is no substitute for a
-//! wake-up: whatever comes during it is found by the poll after it, and after that the doorbell is rung.
+//! The program's threads never wait for this one: it takes no role from them and polls only where no other thread does.
+//! While they come and go, it keeps off the lock and the doorbell, so a message does not pay for a second sleeper. The
+//! price is that a program that goes away for less than [`LONGEST`] may answer that much later. A pause is no
+//! substitute for a wake-up: whatever comes during it is found by the poll after it, and then the doorbell is rung.
 
 use std::time::{Duration, Instant};
 
@@ -23,7 +23,7 @@ const LONGEST: Duration = Duration::from_micros(if cfg!(loom) { 0 } else { 8000 
 
 /// What the progress thread does next.
 enum Step<A> {
-    /// Nobody needs it any more.
+    /// No caller needs it any more.
     Over,
     /// Something may have happened.
     Again,
@@ -34,7 +34,7 @@ enum Step<A> {
     Sleep(A),
 }
 
-/// Makes progress where the program does not, until nobody needs that any more ([`Threads::release`]).
+/// Makes progress where the program does not, until no caller needs that any more ([`Threads::release`]).
 pub fn progress_thread<H: Host>(host: &mut H) {
     let mut seen = host.visits();
     let mut pause = SHORTEST;

@@ -5,9 +5,9 @@
 //!   parked    sleeps on its own word; woken when what it waits for may be there, or to take over the role
 //!   active    waits for something that only its own polling moves (a blocking collective): polls beside the poller, and
 //!             sleeps on the same doorbell
-//!   progress thread  makes progress while no thread of the program is inside MPI, as long as somebody needs that
+//!   progress thread  makes progress while no thread of the program is inside MPI, as long as a caller needs that
 //! ```
-//! [`Threads`] is kept under the lock of the state. Whatever completes an operation says so by [`Threads::changed`];
+//! [`Threads`] is kept under the lock of the state. Whatever completes an operation reports it to [`Threads::changed`];
 //! the thread that has done it wakes the others when it gives the lock back ([`Threads::news`]). So no completion, by
 //! whichever thread, leaves a thread asleep that waits for it.
 
@@ -51,7 +51,7 @@ impl<I> Parked<I> {
     }
 }
 
-/// The waiting threads of a process. `I` tells what one waits for, as far as that can be told.
+/// The waiting threads of a process. `I` names what one waits for, as far as that is known.
 #[derive(Debug)]
 pub struct Threads<I> {
     /// A thread has the role of the poller.
@@ -75,7 +75,7 @@ struct ProgressThread {
     runs: bool,
     /// Where it sleeps, and whether the program's leaving wakes it.
     stands_by: Option<(Arc<Parked<()>>, bool)>,
-    /// It is to be woken wherever it sleeps, since nobody needs it any more.
+    /// It is to be woken wherever it sleeps, since no caller needs it any more.
     recalled: bool,
 }
 
@@ -121,13 +121,13 @@ impl<I> Threads<I> {
         self.changed = true;
     }
 
-    /// Whether other threads wait at all: if not, nobody need be told of changes.
+    /// Whether other threads wait at all: if not, changes need no report.
     #[inline(always)]
     pub fn is_awaited(&self) -> bool {
         !self.parked.is_empty() || self.asleep != 0 || self.progress_thread.stands_by.is_some()
     }
 
-    /// To be called before the lock is given back where several threads may wait: who is to be woken. `over`: whether what
+    /// Called before the lock is given back where several threads may wait: the threads to wake. `over`: whether what
     /// a thread waits for is there, or may be.
     #[inline]
     pub fn news(&mut self, over: impl FnMut(&I) -> bool) -> Option<Wakes<I>> {
@@ -187,7 +187,7 @@ impl<I> Threads<I> {
         self.parked.retain(|other| !Arc::ptr_eq(other, parked));
     }
 
-    /// Somebody needs progress while the program is away; whether the progress thread is to be started.
+    /// One more caller needs progress while the program is away; whether the progress thread is to be started.
     pub fn need(&mut self) -> bool {
         self.progress_thread.needs += 1;
         !std::mem::replace(&mut self.progress_thread.runs, true)
@@ -202,7 +202,7 @@ impl<I> Threads<I> {
         }
     }
 
-    /// Whether somebody needs progress while the program is away.
+    /// Whether a caller needs progress while the program is away.
     pub fn is_needed(&self) -> bool {
         self.progress_thread.needs != 0
     }

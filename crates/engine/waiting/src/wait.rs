@@ -1,7 +1,7 @@
 //! The loop of a wait.
 //!
 //! ```text
-//!        ┌─► lock ─► ready? ── yes ──► hand on the role, unlock, wake who waits for what was done meanwhile ─► over
+//!        ┌─► lock ─► ready? ── yes ──► hand on the role, unlock, wake threads whose wait is over ─► over
 //!        │             │ no
 //!        │             ├── another thread polls ──► park: spin on the own word, sleep there ──────┐
 //!        │             ├── progress ─► something happened: once more                              │
@@ -9,9 +9,9 @@
 //!        │             └── nothing for a while ─► arm, poll once more, unlock, sleep on the doorbell
 //!        └────────────────────────────────────────────────────────────────────────────────────────┘
 //! ```
-//! **Losses reach whatever waits.** What is waited for may never come, since a process has ended, and not every transport hears of
-//! that by itself. So a wait that gets nothing has them looked for now and then, also out of its sleep; a look that finds nothing
-//! is no turn, so that it hides no wake-up that was lost.
+//! **Losses reach whatever waits.** What is waited for may never come, since a process has ended, and not every
+//! transport notices it. So a wait that gets nothing has them looked for now and then, also out of its sleep; a
+//! look that finds nothing is no turn, so that it hides no wake-up that was lost.
 //!
 //! No lock is held while asleep. A transport that has room again, or a descriptor that is ready, ends the sleep as a
 //! message does (`btl::Btl::arm`).
@@ -43,13 +43,13 @@ pub trait Host {
     fn visits(&self) -> u32;
     /// The waiting threads.
     fn threads(state: &mut Self::State) -> &mut Threads<Self::Interest>;
-    /// Advances everything once; whether anything happened, of which it has told [`Threads::changed`].
+    /// Advances everything once; whether anything happened, which it has reported to [`Threads::changed`].
     fn progress(state: &mut Self::State) -> bool;
     /// Whether a call of the program is due, which is made with the state unlocked.
     fn call_is_due(state: &Self::State) -> bool;
     /// Makes that call, if there is one.
     fn call(&mut self);
-    /// Whether something wants another turn soon, so that nobody may sleep.
+    /// Whether something wants another turn soon, so that no thread may sleep.
     fn wants_turn(state: &Self::State) -> bool;
     /// Announces a sleep; `None`: there is nothing to sleep on.
     fn arm(state: &mut Self::State) -> Option<Self::Armed>;
@@ -77,7 +77,7 @@ enum Looks {
     NotYet,
     /// Next time.
     At(Instant),
-    /// Transports tell of them.
+    /// Transports report them.
     Never,
 }
 
@@ -108,7 +108,7 @@ impl Looks {
 /// How a thread waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum How<I> {
-    /// What it waits for comes by anybody's progress, and is announced: another thread may poll for it.
+    /// What it waits for comes by any thread's progress, and is announced: another thread may poll for it.
     Parked(I),
     /// Only its own polling moves what it waits for.
     Active,
@@ -252,7 +252,7 @@ fn park<H: Host>(host: &H, parked: &Parked<H::Interest>, policy: Policy, deadlin
     }
 }
 
-/// Sleeps until somebody rings, unless something is there after all; the result, if it came meanwhile.
+/// Sleeps until a ring of the doorbell, unless something is there after all; the result, if it came meanwhile.
 fn sleep<H: Host, R>(
     host: &mut H,
     role: &mut bool,
