@@ -31,7 +31,7 @@ impl Layout {
     }
 }
 
-/// The counts and types of a call. The [crate's](crate) start tells which side means what for which
+/// The counts and types of a call. The [crate's](crate) start states which side means what for which
 /// collective; an argument that is not significant on a rank is left at its default.
 ///
 /// Reductions give their datatype in `recv` on every rank (and the same in `send`): scratch elements have

@@ -21,9 +21,9 @@
 //! - An [`Execution`] is the machine: a cursor in the list and a few request slots. [`Execution::start`]
 //!   binds counts and types, resolving each place once; a call with the same schedule and shape as the last
 //!   one skips even that. [`Execution::advance`] runs steps until one must wait. Blocking, nonblocking and
-//!   persistent calls differ only in who calls it. Nothing is allocated on a repeated call.
+//!   persistent calls differ only in their caller. Nothing is allocated on a repeated call.
 //! - A [`Port`] is what the machine stands on: starts and tests of sends and receives, local copies and
-//!   reductions, and the shared area of a node ([`shared`] says what that must offer). The machine does no
+//!   reductions, and the shared area of a node ([`shared`] states what that must offer). The machine does no
 //!   I/O of its own; this crate has no clock, socket or pointer.
 //! - The user's reduction functions must run outside the library's lock, so `advance` returns
 //!   [`State::UserReduce`] for them, and goes on after [`Execution::reduced`].

@@ -85,7 +85,7 @@ pub enum Region {
 /// [`crate::Execution::in_flight`] for the caller to cancel.
 ///
 /// *Shared memory.* The last methods are called only by schedules with [`crate::Schedule::rounds`] above 0;
-/// [`crate::shared`] tells what the area is made of and promises. A port without an area keeps the
+/// [`crate::shared`] states what the area is made of and promises. A port without an area keeps the
 /// default bodies.
 pub trait Port {
     /// A request in flight.
@@ -97,7 +97,7 @@ pub trait Port {
     /// Starts to receive. `None`: already complete, the data is in place.
     fn irecv(&mut self, peer: Peer, into: &Region) -> Result<Option<Self::Op>>;
 
-    /// Whether a request is complete; it is given up by the machine (and freed by the port) once this says
+    /// Whether a request is complete; it is given up by the machine (and freed by the port) once this returns
     /// true.
     fn test(&mut self, op: Self::Op) -> Result<bool>;
 
@@ -120,7 +120,7 @@ pub trait Port {
         Err(NO_AREA)
     }
 
-    /// If the slot carries `epoch`, copies its payload (as many bytes as `into` holds) and says true.
+    /// If the slot carries `epoch`, copies its payload (as many bytes as `into` holds) and returns true.
     fn observe(&mut self, slot: Slot, epoch: u64, into: &Region) -> Result<bool> {
         let _ = (slot, epoch, into);
         Err(NO_AREA)
@@ -133,7 +133,7 @@ pub trait Port {
         Err(NO_AREA)
     }
 
-    /// If the slot of `owner`, published in parts, carries `epoch`, copies the own part and says true.
+    /// If the slot of `owner`, published in parts, carries `epoch`, copies the own part and returns true.
     ///
     /// # Errors
     /// `MPI_ERR_TRUNCATE` if it has not the length of `into`.
@@ -161,13 +161,13 @@ pub trait Port {
     }
 
     /// As [`Port::publish`], with the address of a buffer as payload ([`Region::Empty`]: of nothing, which
-    /// nobody reads).
+    /// no rank reads).
     fn expose(&mut self, epoch: u64, buf: &Region, wake: Wake) -> Result<bool> {
         let _ = (epoch, buf, wake);
         Err(NO_AREA)
     }
 
-    /// Reads from the buffer that `owner` exposed in `epoch`, whose slot was observed before. `from` tells
+    /// Reads from the buffer that `owner` exposed in `epoch`, whose slot was observed before. `from` gives
     /// offset and length relative to the exposed address; its `base` is the owner's and means nothing here. A block
     /// stands for as many bytes from the start.
     fn get(&mut self, owner: u32, epoch: u64, from: &Region, into: &Region) -> Result<()> {

@@ -171,14 +171,14 @@ pub enum Slot {
     Flag,
 }
 
-/// Whom a published slot concerns, so that a sleeping process can be woken.
+/// The processes that a published slot concerns, so that a sleeping process can be woken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wake {
     /// Node-local rank `.0` awaits the slot.
     One(u32),
     /// Every other process of the area may await it.
     All,
-    /// Nobody waits yet.
+    /// No process waits yet.
     Nobody,
 }
 
@@ -239,7 +239,7 @@ pub enum Step {
         slot: Slot,
         /// At most [`crate::shared::PAYLOAD`] packed bytes, or a signal.
         from: RefId,
-        /// Who waits for it.
+        /// The processes that wait for it.
         wake: Wake,
     },
     /// Go on when a slot carries the round's number, and copy its payload.
@@ -271,7 +271,7 @@ pub enum Step {
         side: Side,
         /// At most [`crate::shared::part_limit`].
         limit: u32,
-        /// Who waits for it.
+        /// The processes that wait for it.
         wake: Wake,
     },
     /// As `Await`, of the part for this process in a slot that was published in parts.
@@ -306,7 +306,7 @@ pub enum Step {
         round: u16,
         /// The buffer from its start.
         buf: RefId,
-        /// Who waits for it.
+        /// The processes that wait for it.
         wake: Wake,
     },
     /// Read directly from the buffer that `owner` exposed in `round`.
@@ -354,12 +354,12 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// The same schedule, which says what built it.
+    /// The same schedule, which names what built it.
     pub fn of(self, algorithm: AlgorithmId) -> Schedule {
         Schedule { algorithm: Some(algorithm), ..self }
     }
 
-    /// What built it, if it says so.
+    /// What built it, if it names that.
     pub fn algorithm(&self) -> Option<AlgorithmId> {
         self.algorithm
     }

@@ -37,11 +37,11 @@
 //!   mapping.
 //!
 //! Whatever is read from the area is data of known length: nothing in it is used as an index, a length or a
-//! pointer of the reading process. The table of parts tells a place within a payload; what it says is cut to that payload,
+//! pointer of the reading process. The table of parts gives a place within a payload, cut to that payload,
 //! and a part that has not the length which its reader expects is an error.
 //!
-//! **Sleeping.** Each publish names whom it concerns ([`crate::schedule::Wake`]); a port whose ranks sleep
-//! rings those doorbells.
+//! **Sleeping.** Each publish names the processes that it concerns ([`crate::schedule::Wake`]); a port whose
+//! ranks sleep rings those doorbells.
 
 /// Payload bytes that cross with the word that announces a slot.
 pub const SHORT: usize = 120;

@@ -1,4 +1,4 @@
-//! Shapes of trees: who is whose parent. Indices are those of a [`crate::builder::Group`].
+//! Shapes of trees: which process is whose parent. Indices are those of a [`crate::builder::Group`].
 
 /// A process's place in a tree.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -137,7 +137,7 @@ pub(crate) fn chain(me: u32, size: u32, root: u32, chains: u32) -> Node {
     })
 }
 
-/// The root serves everybody.
+/// The root serves every process.
 pub(crate) fn linear(me: u32, size: u32, root: u32) -> Node {
     if me == root {
         Node { parent: None, children: (0..size).filter(|&c| c != root).collect() }

@@ -243,7 +243,7 @@ fn gather_v_and_scatter_v() {
     check_scatter("slots", parts::scatter_flat);
 }
 
-/// Who is next to whom: for each rank its sources and destinations.
+/// Neighbours: for each rank its sources and destinations.
 type Lists = Vec<(Vec<Option<u32>>, Vec<Option<u32>>)>;
 
 /// A Cartesian grid's neighbours: for each dimension the one below and the one above, wrapping around where

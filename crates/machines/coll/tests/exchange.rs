@@ -71,7 +71,7 @@ impl Drop for Segment {
     }
 }
 
-/// Who was rung since it was polled last.
+/// Members that were rung since they were polled last.
 type News = Rc<RefCell<Vec<bool>>>;
 
 /// A member's end of the area.
@@ -275,7 +275,7 @@ impl Call {
         }
     }
 
-    /// What a member has in the end; `None`: nothing is said of its buffer.
+    /// What a member has in the end; `None`: its buffer is undefined.
     fn wanted(&self, me: usize) -> Option<Vec<u8>> {
         let (n, count, root) = (self.members, self.len / ELEMENT, self.root);
         let all = |ranks: core::ops::Range<usize>| reduced(ranks, 0, count, self.commutative);
@@ -310,7 +310,7 @@ impl Call {
 struct Buffers {
     send: Vec<u8>,
     recv: Vec<u8>,
-    /// What is sent lies where this says within `recv`.
+    /// The places of what is sent within `recv`.
     tables: Option<Box<[Table; 2]>>,
 }
 
@@ -324,7 +324,7 @@ fn table(memory: UserMem, lengths: impl Iterator<Item = usize>) -> Table {
 }
 
 impl Buffers {
-    /// Buffers with what is sent, in place if the call says so.
+    /// Buffers with what is sent, in place if the call is in place.
     fn new(call: &Call, me: usize) -> Buffers {
         let send = call.sent(me);
         let n = call.members;

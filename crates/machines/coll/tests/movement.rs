@@ -41,7 +41,7 @@ fn bcast_algorithms() {
     check_bcast("scatter_ring", bcast::scatter_ring);
 }
 
-/// Everyone's contribution in rank order.
+/// Every rank's contribution in rank order.
 fn gathered(case: &Case) -> Vec<u8> {
     (0..case.size).flat_map(|r| bytes(r, 0, case.count * ELEMENT)).collect()
 }

@@ -116,7 +116,7 @@ fn forcing() {
     assert_ne!(passed_over.algorithm.get().name, "slots_all");
 }
 
-/// A forced algorithm runs, or the error says what the call lacks; for other kinds of communicators and for one rank
+/// A forced algorithm runs, or the error names what the call lacks; for other kinds of communicators and for one rank
 /// the table decides.
 #[test]
 fn what_does_not_fit_is_an_error() {

@@ -1,6 +1,6 @@
 //! The constructors of derived datatypes (MPI-5.0 sections 5.1.2 to 5.1.8), except arrays.
 //!
-//! Counts and displacements are `i64` throughout; [`Form`] says which of the two calls was made. Every constructor
+//! Counts and displacements are `i64` throughout; [`Form`] names which of the two calls was made. Every constructor
 //! refuses negative counts and block lengths, and types whose size, displacements or bounds exceed 63 bits. None
 //! needs its old types to be committed.
 

@@ -44,7 +44,7 @@ impl Convertor {
     /// # Safety
     ///
     /// Until the last call of `pack`, `unpack` or the user of the runs is through, all bytes that the type map names
-    /// from `base` on must be readable for packing and writable for unpacking, and nobody else may write them (for
+    /// from `base` on must be readable for packing and writable for unpacking, and no other code may write them (for
     /// unpacking: or read them) meanwhile.
     pub unsafe fn new(datatype: &Datatype, count: u64, base: *mut u8) -> Result<Convertor> {
         let layout = datatype.layout().repeated(count, datatype.extent())?;

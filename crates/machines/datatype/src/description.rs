@@ -1,6 +1,6 @@
 //! A row of items as words that a message can carry, so that another process knows where its bytes lie.
 //!
-//! The words are the pack program, node by node, parents first. Who reads them trusts nothing: the program is built
+//! The words are the pack program, node by node, parents first. Their reader trusts nothing: the program is built
 //! anew by the constructors that build those of datatypes, which check all sizes.
 
 use std::sync::Arc;

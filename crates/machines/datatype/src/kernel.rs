@@ -34,7 +34,7 @@ pub(crate) struct Grid {
 /// would make steps too wide for it. Measured: 2.4 times faster on 32-byte blocks 2 KiB apart.
 const FAR_STEP: usize = 128;
 /// Steps at which lines are asked for ahead: from the first on, a processor's own prefetchers lose the track of a long
-/// row, or fetch neighbours of its lines that nobody needs; from the second on every block has a page of its own, and
+/// row, or fetch neighbours of its lines that are not needed; from the second on every block has a page of its own, and
 /// asking ahead only makes address translation wait.
 const ASKED_STEPS: std::ops::Range<usize> = 96..4096;
 

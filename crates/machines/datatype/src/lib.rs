@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A [`Datatype`] is immutable and shared by reference count. Building one also builds its *pack program*: a small tree
-//! of loops and tables that says where the bytes lie in pack order (`layout`), from those of the types it is made of.
+//! of loops and tables that names where the bytes lie in pack order (`layout`), from those of the types it is made of.
 //! A [`Convertor`] joins a type, a count and a buffer address into a stream of bytes that can be read or written
 //! from any position in pieces of any size, straight into or out of a transport's cells.
 //!

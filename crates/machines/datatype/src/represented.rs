@@ -14,7 +14,7 @@ use crate::contents::{Contents, Form};
 use crate::datatype::Datatype;
 
 impl Datatype {
-    /// The type whose basic types take as many bytes as `size_of` says.
+    /// The type whose basic types take as many bytes as `size_of` returns.
     ///
     /// # Errors
     /// Those of `size_of`, and `MPI_ERR_ARG` if the type's size, displacements or bounds exceed 63 bits.

@@ -152,7 +152,7 @@ impl Tiles {
         range.start
     }
 
-    /// Gives the pieces at `positions` in order, by offset and length, until `f` says false. Pieces may touch.
+    /// Gives the pieces at `positions` in order, by offset and length, until `f` returns false. Pieces may touch.
     pub fn for_each(&self, positions: Range<u64>, f: impl FnMut(i64, u64) -> bool) {
         let end = positions.end.min(self.row.size);
         walk(&self.row, 0, positions.start, end, &mut Pieces(f));

@@ -14,7 +14,7 @@ fn named(basic: Basic) -> Arc<Datatype> {
 fn encode(basic: Basic, native: &[u8]) -> abi::Result<Vec<u8>> {
     let count = native.len() as u64 / basic.size();
     let mut out = vec![0; external_size(&named(basic), count)? as usize];
-    // SAFETY: both buffers are as long as the counts say.
+    // SAFETY: both buffers are as long as the counts require.
     unsafe { pack_external(&named(basic), count, native.as_ptr(), out.as_mut_ptr(), out.len() as u64)? };
     Ok(out)
 }
@@ -22,7 +22,7 @@ fn encode(basic: Basic, native: &[u8]) -> abi::Result<Vec<u8>> {
 fn decode(basic: Basic, external: &[u8]) -> Vec<u8> {
     let count = external.len() as u64 / basic.external_size();
     let mut native = vec![0; (count * basic.size()) as usize];
-    // SAFETY: both buffers are as long as the counts say.
+    // SAFETY: both buffers are as long as the counts require.
     unsafe {
         unpack_external(external.as_ptr(), external.len() as u64, &named(basic), count, native.as_mut_ptr())
     }

@@ -38,7 +38,7 @@ proptest! {
         let mut packed = Vec::new();
         for step in steps.iter().cycle() {
             let mut piece = vec![0; *step];
-            // SAFETY: the piece is as long as said.
+            // SAFETY: the piece is as long as the call states.
             let n = unsafe { convertor.pack(piece.as_mut_ptr(), piece.len()) };
             packed.extend_from_slice(&piece[..n]);
             prop_assert_eq!(convertor.position(), packed.len() as u64);
@@ -57,7 +57,7 @@ proptest! {
         let start = at.index(all.len() + 1);
         convertor.seek(start as u64);
         let mut piece = vec![0; len];
-        // SAFETY: the piece is as long as said.
+        // SAFETY: the piece is as long as the call states.
         let n = unsafe { convertor.pack(piece.as_mut_ptr(), len) };
         prop_assert_eq!(n, len.min(all.len() - start));
         prop_assert_eq!(&piece[..n], &all[start..start + n]);
@@ -83,7 +83,7 @@ proptest! {
         for step in steps.iter().cycle() {
             let piece = &stream[done..stream.len().min(done + step)];
             if piece.is_empty() { break }
-            // SAFETY: the piece is as long as said.
+            // SAFETY: the piece is as long as the call states.
             done += unsafe { convertor.unpack(piece.as_ptr(), piece.len()) };
         }
         prop_assert_eq!(done, stream.len());
@@ -216,7 +216,7 @@ fn packed(dt: &Datatype, count: u64, arena: &mut Arena) -> Vec<u8> {
     // SAFETY: the arena covers every byte of the map.
     let mut convertor = unsafe { Convertor::new(dt, count, arena.origin()) }.unwrap();
     let mut out = vec![0; convertor.total() as usize];
-    // SAFETY: the output is as long as said.
+    // SAFETY: the output is as long as the call states.
     unsafe { convertor.pack(out.as_mut_ptr(), out.len()) };
     out
 }

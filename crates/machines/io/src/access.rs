@@ -8,7 +8,7 @@
 //!   file   ..▓▓▓.▓▓▓.▓▓▓.▓▓▓..         file is read whole
 //! ```
 //!
-//! Writes do not sieve. What lies between the pieces belongs to others, who may write it at any time and take no locks.
+//! Writes do not sieve. What lies between the pieces belongs to others, which may write it any time without locks.
 
 use std::io;
 use std::ops::Range;

@@ -3,7 +3,7 @@
 //! ```text
 //!   views    a: aa..aa..aa..       b: ..bb....bb
 //!   window      aabbaa..aabb       two runs, one hole
-//!   file        one call a run: holes are others' bytes, which nobody has given, and are not written
+//!   file        one call a run: holes are others' bytes, which no process has given, and are not written
 //!
 //!   views    a: aaaa....aaaa....   b: ....bbbb....bbbb      long pieces
 //!   file        one call a run, with the pieces where they are in memory

@@ -6,7 +6,7 @@
 use std::ops::Range;
 use std::sync::{Condvar, Mutex, MutexGuard};
 
-/// The ranges, and who waits for them.
+/// The ranges, and the threads that wait for them.
 #[derive(Debug, Default)]
 pub struct Held {
     ranges: Mutex<Vec<Range<u64>>>,

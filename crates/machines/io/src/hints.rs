@@ -38,7 +38,7 @@ impl Choice {
 pub struct Hints {
     /// Processes that access the file in collective calls (`cb_nodes`).
     pub cb_nodes: u64,
-    /// The program has said how many.
+    /// The program has given `cb_nodes`.
     pub cb_nodes_given: bool,
     /// Bytes that each of them has at a time (`cb_buffer_size`).
     pub cb_buffer_size: u64,
@@ -131,7 +131,7 @@ impl Hints {
         }
     }
 
-    /// Has one aggregator for each of the storage targets of a file, unless the program has said how many.
+    /// Has one aggregator for each of the storage targets of a file, unless the program has given their number.
     pub fn fit(&mut self, targets: u64, processes: u64) {
         if !self.cb_nodes_given {
             self.cb_nodes = targets.clamp(1, processes.max(1));

@@ -1,14 +1,14 @@
 //! Files (MPI-5.0 chapter 14) without MPI objects: what is left when communicators, requests and handles are taken away.
 //!
 //! ```text
-//!   files        handles, pointers, who takes part, messages between ranks
+//!   files        handles, pointers, the ranks that take part, messages between ranks
 //!      │
 //!      ├─ View      which bytes of a file a process sees: a displacement and an endless row of items
 //!      ├─ Access    moves bytes between memory and a file through a view, a block at a time
-//!      ├─ plan      two-phase access: who writes what, in which rounds
+//!      ├─ plan      two-phase access: which process writes what, in which rounds
 //!      ├─ batch     bytes of several views in one window, written together
 //!      ├─ Stage     data that is taken over at once and written behind, from memory or a log on a local path
-//!      ├─ Hints     what a program may say about its accesses, and what is in force
+//!      ├─ Hints     what a program may state about its accesses, and what is in force
 //!      └─ Storage   the driver: positional reads and writes, size, locks ──► Posix, by system calls
 //! ```
 //! Calls that may block need a proof that the thread holds nothing which others wait for (`platform::Blocking`).
@@ -20,7 +20,7 @@
 //!
 //! On Lustre each storage target has one aggregator, which accesses the target's stripes and alone takes its locks. The
 //! hints `striping_unit` and `striping_factor` are asked for when a file is made, by the client's ioctl, and are read
-//! from its attribute `lustre.lov`. No Lustre was at hand; tests have a file system that answers as its header says.
+//! from its attribute `lustre.lov`. No Lustre was at hand; tests have a file system that answers as its header has it.
 //!
 //! Hosts with caches of their own (NFS, SMB, 9P, FUSE, Ceph, AFS, by `statfs`): a process that has written waits for
 //! the device at a sync and a close, and a sync ends with a lock that is given back at once, on which the host drops

@@ -36,7 +36,7 @@ impl Log {
     /// Reads what was written at a range of counts.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's errors.
     pub(crate) fn read(&self, counts: Range<u64>) -> io::Result<Vec<u8>> {
         let (at, len) = (counts.start % self.len, (counts.end - counts.start) as usize);
         let mut bytes = Vec::new();

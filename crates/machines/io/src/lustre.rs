@@ -1,7 +1,7 @@
 //! How Lustre stripes a file over its storage targets: read from the attribute that its client gives (`lustre.lov`),
 //! and asked for by an ioctl when the file is made (`struct lov_user_md_v1` and `_v3`, `O_LOV_DELAY_CREATE` of Lustre's
 //! `lustre_user.h`). **Untested on Lustre**: none was at hand. Tests have a file system that answers as the header
-//! says.
+//! describes.
 //!
 //! ```text
 //!   bytes   0       4         8           24            28         30        32

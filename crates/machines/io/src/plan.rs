@@ -9,7 +9,7 @@
 //! A process and an aggregator go from window to window that has bytes of the process ([`Course`]), and exchange those.
 //! Windows without any are never visited: what an access takes depends on its bytes, not on how far apart they are.
 //!
-//! Every process computes the same plan from what all have said, so nobody sends lists of places.
+//! Every process computes the same plan from what all have exchanged, so none sends lists of places.
 //!
 //! Where writes are staged, a byte of the file has the same aggregator in every call, so that a later write of it comes
 //! behind an earlier one in the same stage. The windows of the whole file then go to the aggregators in turn:
@@ -42,7 +42,7 @@ pub fn interleave(extents: impl Iterator<Item = Extent>) -> bool {
     all.windows(2).any(|pair| pair[1].start < pair[0].end)
 }
 
-/// Who accesses what, and when.
+/// Which process accesses what, and when.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     domains: Domains,

@@ -30,7 +30,7 @@ pub enum Kind {
     Lustre,
 }
 
-/// An open file. What it says of itself is known; all that asks the system goes through [`Posix::calls`].
+/// An open file. What its descriptor gives is known; all that asks the system goes through [`Posix::calls`].
 #[derive(Debug)]
 pub struct Posix {
     file: File,
@@ -81,14 +81,14 @@ const WINDOW_PIECES: usize = 128;
 /// From so many runs of so many bytes, in the mean, on, writing by the file's pages costs less than a call a run.
 const MANY_RUNS: u64 = 64;
 const SHORT_RUN: u64 = 256;
-/// A file system's block, where it does not say one that could be right.
+/// A file system's block, where it reports none that could be right.
 const USUAL_BLOCK: u64 = 4096;
 
 impl Posix {
     /// Opens a file.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's errors.
     pub fn open(path: &Path, how: How, _: &Blocking<'_>) -> io::Result<Posix> {
         let mut options = OpenOptions::new();
         options.read(how.read).write(how.write).mode(how.permissions);
@@ -146,7 +146,7 @@ impl Posix {
         self.stripes.map_or(self.block, |stripes| stripes.unit)
     }
 
-    /// What tells the file from all others of this host.
+    /// What distinguishes the file from all others of this host.
     pub fn identity(&self) -> [u64; 2] {
         self.identity
     }
@@ -175,7 +175,7 @@ impl Calls<'_> {
     /// Bytes in the file.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's errors.
     pub fn size(&self) -> io::Result<u64> {
         Ok(self.0.file.metadata()?.len())
     }
@@ -183,7 +183,7 @@ impl Calls<'_> {
     /// Cuts the file, or has it grow by zeros.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's errors.
     pub fn set_size(&self, bytes: u64) -> io::Result<()> {
         self.0.file.set_len(bytes)
     }
@@ -192,7 +192,7 @@ impl Calls<'_> {
     /// none, the file grows.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's errors.
     pub fn allocate(&self, bytes: u64) -> io::Result<()> {
         match file::allocate(self.0.file.as_fd(), bytes) {
             Err(error) if error.kind() == io::ErrorKind::Unsupported => {
@@ -211,7 +211,7 @@ impl Calls<'_> {
     /// # Errors
     /// The system's: it has none.
     pub fn try_locks(&self) -> io::Result<()> {
-        // The last byte that a file can have, for reading: nobody is kept out.
+        // The last byte that a file can have, for reading: no process is kept out.
         let range = (1 << 62)..(1 << 62) + 1;
         file::lock(self.0.file.as_fd(), range.clone(), !self.0.readable)?;
         file::unlock(self.0.file.as_fd(), range)
@@ -281,7 +281,7 @@ impl Sink for Calls<'_> {
     fn write_covered(&self, window: &[u8], cover: &Cover, at: u64) -> io::Result<()> {
         let (runs, bytes) = cover.count();
         if self.0.is_prompt() && runs >= MANY_RUNS && runs * SHORT_RUN >= bytes {
-            // What cannot be written that way is written by calls, which say why if they cannot either.
+            // What cannot be written that way is written by calls, which report why if they cannot either.
             if self.write_pages(window, cover, at).is_ok() {
                 return Ok(());
             }

@@ -46,7 +46,7 @@ struct Queue {
     counts: Counts,
     /// A thread writes the first entry.
     writing: bool,
-    /// Somebody will come back to write until nothing is left.
+    /// A thread will come back to write until nothing is left.
     scheduled: bool,
     error: Option<io::Error>,
     /// Memory for the one that writes.
@@ -199,7 +199,7 @@ impl Stage {
         std::mem::take(&mut self.queue().spare)
     }
 
-    /// Nobody could be found who calls [`Stage::work`]: the next entry tries again, and those that wait write themselves.
+    /// No thread could be had for [`Stage::work`]: the next entry tries again, and those that wait write themselves.
     pub fn unschedule(&self) {
         self.queue().scheduled = false;
     }

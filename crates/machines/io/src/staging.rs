@@ -1,4 +1,4 @@
-//! Where written data waits until it is in the file; how that is said by hints and parameters.
+//! Where written data waits until it is in the file; how hints and parameters set that.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -72,8 +72,8 @@ impl Staging {
         self.place != Where::Off
     }
 
-    /// The stage of a file. A folder in which nothing can be written leaves the data in memory; [`Staging::place`] says
-    /// so then.
+    /// The stage of a file. A folder in which nothing can be written leaves the data in memory; [`Staging::place`] is
+    /// [`Where::Memory`] then.
     pub fn stage(&mut self) -> Option<Arc<Stage>> {
         let log = match &self.place {
             Where::Off => return None,

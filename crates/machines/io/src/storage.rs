@@ -44,7 +44,7 @@ pub trait Sink {
     /// Gives a lock back.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's errors.
     fn unlock(&self, range: Range<u64>) -> io::Result<()>;
 }
 
@@ -85,7 +85,7 @@ pub fn write_fully<S: Sink + ?Sized>(storage: &S, from: PeerBytes<'_>, at: u64) 
     let mut done = 0;
     while done < from.len() {
         match storage.write(from.part(done, from.len()), at + done as u64) {
-            // No error and no byte: a disk that is full, as far as POSIX says anything.
+            // No error and no byte: a disk that is full, as far as POSIX defines it.
             Ok(0) => {
                 let error = Some(io::Error::from(io::ErrorKind::StorageFull));
                 return Moved { bytes: done as u64, error };
@@ -98,7 +98,7 @@ pub fn write_fully<S: Sink + ?Sized>(storage: &S, from: PeerBytes<'_>, at: u64) 
     Moved { bytes: done as u64, error: None }
 }
 
-/// Writes the runs of a window by a call each, as [`Sink::write_covered`] says.
+/// Writes the runs of a window by a call each, as [`Sink::write_covered`] requires.
 pub fn write_runs<S: Sink + ?Sized>(storage: &S, window: &[u8], cover: &Cover, at: u64) -> io::Result<()> {
     cover.runs().try_for_each(|run| {
         let place = at + run.start as u64;

@@ -179,7 +179,7 @@ impl View {
         low..high
     }
 
-    /// Gives the pieces of the file at some positions, in order, by place and length, until `f` says false.
+    /// Gives the pieces of the file at some positions, in order, by place and length, until `f` returns false.
     pub fn for_each(&self, positions: Range<u64>, mut f: impl FnMut(u64, u64) -> bool) {
         self.tiles.for_each(positions, |offset, len| f(self.displacement.wrapping_add_signed(offset), len));
     }

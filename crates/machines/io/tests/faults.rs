@@ -102,7 +102,7 @@ impl Sink for Simulated {
     }
 }
 
-/// Memory that is not one run, as far as an access can tell.
+/// Memory that is not one run, as far as an access can see.
 struct Bytes(Vec<u8>);
 
 impl Memory for Bytes {

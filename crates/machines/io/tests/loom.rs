@@ -1,5 +1,5 @@
 //! The hand-over of staged data under loom, which tries all interleavings: nothing is lost, nothing is written out of
-//! order, nobody waits for ever, and there is always somebody who writes.
+//! order, no thread waits for ever, and there is always a thread that writes.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p alhena-io --test loom`
 #![cfg(loom)]
@@ -60,7 +60,7 @@ fn piece(at: u64) -> Vec<Piece> {
     vec![Piece { view: std::sync::Arc::new(view), positions: at..at + 1 }]
 }
 
-/// What the thread does that is started when a stage says so.
+/// What the thread does that is started when a stage asks for it.
 fn write_behind(stage: &Arc<Stage>, file: &Arc<Bytes>) -> thread::JoinHandle<()> {
     let (stage, file) = (stage.clone(), file.clone());
     thread::spawn(move || while stage.work(&*file) == Worked::More {})

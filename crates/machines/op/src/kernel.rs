@@ -128,7 +128,7 @@ unsafe fn run<T: Copy, O: Apply<T>>(left: *const u8, right: *const u8, out: *mut
     }
 }
 
-/// Tells the compiler which operands are the same, so that no case falls back to a scalar loop.
+/// Shows the compiler which operands are the same, so that no case falls back to a scalar loop.
 #[inline(always)]
 unsafe fn span<T: Copy, O: Apply<T>>(left: *const u8, right: *const u8, out: *mut u8, count: usize) {
     let (left, right, out) =

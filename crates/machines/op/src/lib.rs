@@ -2,7 +2,7 @@
 //! vectorised.
 //!
 //! [`kernel`] looks up the loop for an operation and a type; keep the result where the same pair is used
-//! again. [`reduce`] and [`combine`] look up and run. [`allowed`] says which pairs the standard permits;
+//! again. [`reduce`] and [`combine`] look up and run. [`allowed`] states which pairs the standard permits;
 //! [`reproducible`] holds sums that do not depend on the order of their terms.
 //!
 //! Elements are extents apart and may lie at any address. Integers wrap. `MPI_MAX` and `MPI_MIN` of a NaN

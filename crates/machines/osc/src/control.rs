@@ -158,7 +158,7 @@ impl<'a> View<'a> {
         self.word(rank, COMPLETED)
     }
 
-    /// A counter for the program: how often others have said something by it (the light interface).
+    /// A counter for the program: how often other ranks have notified this one by it (the light interface).
     pub fn notice(self, rank: u32, notice: u32) -> &'a AtomicU64 {
         assert!(notice < NOTICES, "a notice of the rank");
         self.word(rank, self.shape.busy + LINE + notice as usize)
@@ -185,7 +185,7 @@ impl<'a> View<'a> {
 pub(crate) struct Turnstile<'a>(&'a AtomicU64);
 
 impl Turnstile<'_> {
-    /// Whether nobody waits here.
+    /// Whether no process waits here.
     #[inline]
     pub fn is_empty(self) -> bool {
         let word = self.0.load(Ordering::SeqCst);
@@ -278,7 +278,7 @@ impl Control {
         (self.segment.address() + words, self.segment.len() - words)
     }
 
-    /// Nobody else can map the segment from now on.
+    /// No other process can map the segment from now on.
     pub fn withdraw(&mut self) {
         self.segment.withdraw();
     }

@@ -14,7 +14,7 @@ const UNREADABLE: Error =
     Error::new(abi::ERR_RMA_RANGE, "the system does not let this process reach the memory of the target");
 const GONE: Error = Error::new(abi::ERR_PROC_ABORTED, "the target of the operation has ended");
 
-/// What is said of a copy that has failed. The system knows the end of a process by its memory first.
+/// The error of a copy that has failed. The system knows the end of a process by its memory first.
 #[cold]
 fn failed(failure: CopyFailure) -> Error {
     match failure {

@@ -205,7 +205,7 @@ impl Element {
             _ => return self.kernel(op).map(Action::Exchange),
         };
         if self.pair.is_none() && !op::allowed_in_accumulate(op, self.handle) {
-            // The kernel says what is wrong.
+            // The kernel's error names what is wrong.
             self.kernel(op)?;
         }
         Ok(Action::Change(simple))

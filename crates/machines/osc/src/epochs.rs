@@ -17,7 +17,7 @@ const LOCKED_ALL: Error = Error::new(SYNC, "an epoch of MPI_Win_lock_all is open
 pub struct Passive {
     /// Of which rank.
     pub target: u32,
-    /// Whether nobody else has it.
+    /// Whether no other process has it.
     pub exclusive: bool,
     /// Whether there is a lock at all, and not the program's word that none is needed (`MPI_MODE_NOCHECK`).
     pub checked: bool,
@@ -234,7 +234,7 @@ impl Epochs {
         Ok(checked.then_some(Wish::All))
     }
 
-    /// Whether nobody else may access `target` now.
+    /// Whether no other process may access `target` now.
     #[inline]
     pub fn is_exclusive(&self, target: u32) -> bool {
         self.locks.iter().any(|lock| lock.exclusive && lock.target == target)

@@ -29,7 +29,7 @@ impl Exposure {
         Exposure { started: vec![0; ranks].into(), expected: 0 }
     }
 
-    /// Exposes the window to so many origins, which are to be told: by [`Exposure::post`], or by messages.
+    /// Exposes the window to so many origins, which this process notifies: by [`Exposure::post`], or by messages.
     pub fn expect(&mut self, origins: usize) {
         self.expected = self.expected.wrapping_add(origins as u64);
     }

@@ -19,9 +19,9 @@
 //!
 //! A turnstile stands before each word. A process that cannot have its lock at once takes a ticket; the process whose
 //! turn it is waits for the word, takes it and lets the next one through. So a waiting writer stops new readers, and
-//! nobody starves. A process that holds a lock of any window goes past the turnstiles: two that share locks crosswise
-//! behind two waiting writers would otherwise wait for each other. A process that waits in a turnstile holds nothing,
-//! so waits for holders alone can be circular, and only where the program's own order of locks is.
+//! no process starves. A process that holds a lock of any window goes past the turnstiles: two that share locks
+//! crosswise behind two waiting writers would otherwise wait for each other. A process that waits in a turnstile holds
+//! nothing, so waits for holders alone can be circular, and only where the program's own order of locks is.
 //!
 //! An exclusive lock waits at the turnstile of its target first, then at that of the group, and takes both words in
 //! one attempt that leaves nothing behind if it fails.
@@ -75,7 +75,7 @@ impl Wish {
 #[derive(Debug)]
 pub struct Acquire {
     wish: Wish,
-    /// Who wants it, as others read in the word of an exclusive lock.
+    /// The process that wants it, as others read in the word of an exclusive lock.
     owner: u32,
     /// The process holds a lock of a window already.
     holds: bool,
@@ -288,7 +288,7 @@ fn exclude_counted(view: View<'_>, rank: u32, owner: u32, ring: &mut impl FnMut(
     false
 }
 
-/// Takes a lock word that nobody holds.
+/// Takes a lock word that no process holds.
 #[inline]
 fn take(word: &AtomicU64, held: u64, owner: u32) -> bool {
     word.compare_exchange(0, u64::from(owner) << 32 | held, Ordering::SeqCst, Ordering::SeqCst).is_ok()
@@ -312,7 +312,7 @@ fn settle(view: View<'_>) -> bool {
     all
 }
 
-/// The owner of an exclusive lock that stands against `wish`; `None`: nobody, or several may hold it.
+/// The owner of an exclusive lock that stands against `wish`; `None`: none, or several may hold it.
 pub fn holder(view: View<'_>, wish: Wish) -> Option<u32> {
     let word = view.lock(wish.target()?).load(Ordering::SeqCst);
     (word & EXCLUSIVE != 0).then_some((word >> 32) as u32)
@@ -341,7 +341,7 @@ pub fn release(view: View<'_>, wish: Wish, mut ring: impl FnMut(u32)) {
 }
 
 impl View<'_> {
-    /// Whether no lock is held and nobody waits for one.
+    /// Whether no lock is held and no process waits for one.
     pub fn is_unlocked(self) -> bool {
         let is_free = |rank| self.lock(rank).load(Ordering::SeqCst) == 0 && self.turnstile(rank).is_empty();
         let group = self.group().load(Ordering::SeqCst) == 0 && self.group_turnstile().is_empty();

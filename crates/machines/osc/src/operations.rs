@@ -5,9 +5,9 @@
 //!   an answer, the end of an access, the loss of the rank ─► the record of the operation, and the tally of its rank
 //!   a request, the wait for a lock ◄── the record         a flush ◄── the tally of a rank, or of all
 //! ```
-//! Both are written in one place, so that a request and a flush never tell different things of one operation. A record is
-//! made where somebody reads it: the operation fetches, has a request, or is a lock. Whatever else was asked counts in the
-//! tally alone.
+//! Both are written in one place, so that a request and a flush never report different things of one operation. A
+//! record is made where a caller reads it: the operation fetches, has a request, or is a lock. Whatever else was asked
+//! counts in the tally alone.
 //!
 //! Ranks are not trusted. An answer counts only for the rank that gave it: it settles nothing that another one was asked
 //! for, and no more answers count than were asked for. So neither table grows by what others send.
@@ -30,7 +30,7 @@ pub struct Operations {
     /// Answers that are still to come, by rank, and in all.
     due: Box<[u32]>,
     all_due: u64,
-    /// The first failure of each rank that no flush has told of yet.
+    /// The first failure of each rank that no flush has reported yet.
     failures: Vec<(u32, Error)>,
     records: Slab<Record, INDEX, GENERATION>,
     lost: Vec<u32>,
@@ -61,7 +61,7 @@ impl Parts {
     }
 }
 
-/// An operation that somebody reads the result of, or that fetches.
+/// An operation that a caller reads the result of, or that fetches.
 #[derive(Debug)]
 struct Record {
     rank: u32,
@@ -129,7 +129,7 @@ impl Operations {
         });
     }
 
-    /// The call that began an operation has failed, and so nobody waits for it. What was sent of it counts for a flush.
+    /// The call that began an operation has failed, so no call waits for it. What was sent of it counts for a flush.
     pub fn abandon(&mut self, token: u64) {
         if let Some(key) = key(token) {
             self.records.discard(key);
@@ -198,7 +198,7 @@ impl Operations {
         });
     }
 
-    /// Something that was asked of `rank` has failed: the next flush tells.
+    /// Something that was asked of `rank` has failed: the next flush reports it.
     pub fn fail(&mut self, rank: u32, error: Error) {
         if !self.failures.iter().any(|&(of, _)| of == rank) {
             self.failures.push((rank, error));
@@ -234,7 +234,7 @@ impl Operations {
         self.lost.contains(&rank)
     }
 
-    /// Changes a record, which is removed when all is over that nobody takes.
+    /// Changes a record, which is removed when all is over that no call takes.
     #[inline]
     fn settle(&mut self, rank: u32, token: u64, change: impl FnOnce(&mut Record)) {
         let Some(record) = self.record(rank, token) else { return };
@@ -401,7 +401,7 @@ mod tests {
         all.asked(1);
         all.fetched(1, token, u64::MAX, &[1; 64]);
         assert_eq!((bytes, all.take(token)), ([0; 2], Some(Ok(()))), "nothing lies there");
-        // Once more than it was asked for, while the operation waits for the one who takes it.
+        // Once more than it was asked for, while the operation waits for the call that takes it.
         let token = get(&mut all, 1, &mut bytes, 1, true);
         all.asked(1);
         all.fetched(1, token, 0, &[1, 2]);

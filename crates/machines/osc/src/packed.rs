@@ -52,7 +52,7 @@ const FREE: u64 = 0;
 const HELD: u64 = 1;
 /// Others may sleep.
 const AWAITED: u64 = 2;
-/// Nobody holds it, but its last holder need not take it: it announces itself in its busy word (`ways.rs`).
+/// No process holds it, but its last holder need not take it: it announces itself in its busy word (`ways.rs`).
 const KEPT: u64 = 4;
 
 /// Polls before a process that wants the lock sleeps.
@@ -136,7 +136,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Begins to combine elements of `target`, whose lock rank `me` has kept as `owner` and nobody has taken since: by
+    /// Begins to combine elements of `target`, whose lock rank `me` has kept as `owner` and none has taken since: by
     /// loops, without taking it.
     #[inline]
     pub fn as_keeper(self, me: u32, owner: u32, target: u32) -> Option<Announcement<'a>> {
@@ -150,7 +150,7 @@ impl<'a> View<'a> {
 }
 
 impl<W: Waiting> Locked<'_, W> {
-    /// Gives the lock back, and keeps it if nobody waits for it. Elements of its target are combined under the lock only.
+    /// Gives the lock back, and keeps it if no process waits for it. Its target's elements are combined under it only.
     pub fn keep(self) {
         let (held, kept) = (word_of(self.owner, HELD), word_of(self.owner, KEPT));
         if self.word.compare_exchange(held, kept, Ordering::Release, Ordering::Relaxed).is_ok() {

@@ -73,7 +73,7 @@ impl Regions {
         Ok(())
     }
 
-    /// Tells the others of this process's regions. They read the table where it is now, so it must not be changed before
+    /// Shows the others this process's regions. They read the table where it is now, so it must not be changed before
     /// [`Regions::conceal`].
     pub fn publish(&mut self, view: View<'_>, me: u32) {
         let [version, address, length] = view.regions(me);

@@ -24,7 +24,7 @@ impl Side {
     ///
     /// # Safety
     /// As [`Convertor::new`] and [`UserMem::new`]; but nothing is read or written before one of the functions is
-    /// called that say so, so bounds may be asked for first.
+    /// called that state that, so bounds may be asked for first.
     pub unsafe fn new(datatype: &Datatype, count: u64, base: usize) -> Result<Side> {
         if datatype.is_contiguous_for(count) {
             let len = datatype::total_size(datatype.size(), count)? as usize;

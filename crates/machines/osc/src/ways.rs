@@ -131,7 +131,7 @@ impl<'a> View<'a> {
             }
             0 => false,
             left => {
-                // Release: who sees that the lock is out of use sees what was combined under it.
+                // Release: a process that sees that the lock is out of use sees what was combined under it.
                 way.store(if long { SHORT_RUN } else { left.min(SHORT_RUN) - 1 }, Ordering::Release);
                 long
             }

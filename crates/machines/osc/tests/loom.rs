@@ -20,7 +20,7 @@ fn model(switches: usize, body: impl Fn() + Sync + Send + 'static) {
 
 const RANKS: usize = 2;
 
-/// A window, what its ranks sleep on, and who is inside.
+/// A window, what its ranks sleep on, and the ranks inside.
 struct Window {
     words: Vec<AtomicU64>,
     bells: [(Mutex<u32>, Condvar); RANKS],
@@ -64,7 +64,7 @@ impl Window {
         }
     }
 
-    /// Does in the lock what shows that nobody is in it who must not be, and gives it back.
+    /// Does in the lock what shows that no rank is in it that must not be, and gives it back.
     fn hold(&self, wish: Wish) {
         if let Wish::Exclusive(_) = wish {
             assert_eq!(self.writers.fetch_add(1, Ordering::SeqCst), 0);
@@ -325,8 +325,8 @@ fn a_lock_that_is_kept() {
     }
 }
 
-/// One adds by atomic operations or under the lock, as the way says; the other has the lock come into use and adds by
-/// a load and a store. No addition is lost.
+/// One adds by atomic operations or under the lock, as the way requires; the other has the lock come into use and adds
+/// by a load and a store. No addition is lost.
 #[test]
 fn atomic_operations_beside_loops() {
     model(3, || {

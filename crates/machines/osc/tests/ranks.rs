@@ -22,7 +22,7 @@ enum Step {
     /// Under an exclusive lock: changes the first word of a target, and then the second.
     ChangeFirst(u32),
     ChangeSecond(u32),
-    /// Under any lock: reads the two, which no exclusive lock has let anybody see apart.
+    /// Under any lock: reads the two, which no exclusive lock has let any rank see apart.
     ReadFirst(u32),
     ReadSecond(u32),
     Unlock(u32),

@@ -162,7 +162,7 @@ fn pairwise_neighbours(p: &Params, block: Blocks, two: impl Fn(u32) -> Vec<Ref>)
     b.finish()
 }
 
-/// Everybody sends its block to everybody, starting with the right neighbour: from where the caller has it, since what
+/// Every rank sends its block to every rank, the right neighbour first: from where the caller has it, since what
 /// was just copied is still in this core's cache and slower to read for others.
 pub fn linear(p: &Params) -> Schedule {
     each_to_each(p, REGULAR)

@@ -103,7 +103,7 @@ pub fn canonical(p: &Params) -> Schedule {
     tree(&Params { commutative: false, fanout: 2, ..*p })
 }
 
-/// Everybody sends to rank 0, which combines in rank order and sends the result to everybody.
+/// Every rank sends to rank 0, which combines in rank order and sends the result to all.
 ///
 /// ```text
 ///  n-1 → 0, … 1 → 0, then 0 → 1, … 0 → n-1

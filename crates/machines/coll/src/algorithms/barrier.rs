@@ -6,9 +6,9 @@ use crate::params::Params;
 use crate::schedule::{Ref, Schedule};
 use crate::tree::{self, Node};
 
-/// Dissemination (Hensgen, Finkel and Manber, 1988): in round `r` each rank tells the one 2^r places on. With `fanout` k
-/// (2 if unset) it tells the k-1 ranks k^r, 2·k^r, … places on: fewer rounds, with more messages under way in each, which
-/// pays where a message travels for longer than it takes to send another (Hoefler et al., 2006).
+/// Dissemination (Hensgen, Finkel and Manber, 1988): in round `r` each rank sends to the one 2^r places on. With
+/// `fanout` k (2 if unset) it sends to k-1 ranks k^r, 2·k^r, … places on: fewer rounds, with more messages under way
+/// in each, which pays where a message travels for longer than it takes to send another (Hoefler et al., 2006).
 ///
 /// ```text
 ///  rank   0 1 2 3 4 5
@@ -82,7 +82,7 @@ pub fn tree(p: &Params) -> Schedule {
     b.finish()
 }
 
-/// Everybody reports to rank 0, which releases everybody.
+/// Every rank reports to rank 0, which releases all.
 pub fn linear(p: &Params) -> Schedule {
     let node = tree::linear(p.rank, p.size, 0);
     let mut b = Builder::new();
@@ -95,7 +95,7 @@ fn emit_tree(b: &mut Builder, g: Group, node: &Node) {
     emit_release(b, g, node);
 }
 
-/// The upward half: afterwards the root knows that everybody has arrived.
+/// The upward half: afterwards the root knows that all ranks have arrived.
 pub(crate) fn emit_report(b: &mut Builder, g: Group, node: &Node) {
     let reports: Vec<_> = node.children.iter().map(|&c| b.recv(g.peer(c), Ref::SIGNAL)).collect();
     b.wait_all(reports);

@@ -53,7 +53,7 @@ pub fn chain(p: &Params) -> Schedule {
     through(p, tree::chain(p.rank, p.size, p.root_rank(), p.fanout_or(1, 1)))
 }
 
-/// The root sends to everybody.
+/// The root sends to every rank.
 pub fn linear(p: &Params) -> Schedule {
     through(p, tree::linear(p.rank, p.size, p.root_rank()))
 }

@@ -1,5 +1,5 @@
 //! `MPI_Gather` and `MPI_Gatherv` (MPI-5.0 section 6.5): `send` on every rank, `recv` (blocks in rank
-//! order) on the root; the root's own block is in place already if it says so.
+//! order) on the root; the root's own block may be in place already.
 
 use crate::builder::{Builder, Group};
 use crate::params::Params;
@@ -60,7 +60,7 @@ fn emit_root(b: &mut Builder, g: Group, root: u32) {
     }
 }
 
-/// Collects the packed blocks of the own subtree of the binomial tree rooted at index 0, and says where
+/// Collects the packed blocks of the own subtree of the binomial tree rooted at index 0, and returns where
 /// they are.
 pub(crate) fn emit_collect(b: &mut Builder, g: Group, own: Ref) -> Ref {
     let node = tree::knomial(g.me, g.size, 0, 2);
@@ -78,7 +78,7 @@ pub(crate) fn emit_collect(b: &mut Builder, g: Group, own: Ref) -> Ref {
     Ref::blocks(packed, 0, tree::subtree(g.me, g.size))
 }
 
-/// Everybody sends to the root, which has all receives posted.
+/// Every rank sends to the root, which has all receives posted.
 pub fn linear(p: &Params) -> Schedule {
     each_to_root(p, |r| Ref::blocks(Buf::Recv, r, r + 1))
 }

@@ -95,7 +95,7 @@ pub fn gather(p: &Params) -> Schedule {
     b.finish()
 }
 
-/// Everyone sends straight to the root.
+/// Every rank sends straight to the root.
 pub fn gather_v(p: &Params) -> Schedule {
     let mut b = Builder::new();
     match p.root {
@@ -136,7 +136,7 @@ pub fn scatter(p: &Params) -> Schedule {
     b.finish()
 }
 
-/// The root sends straight to everyone.
+/// The root sends straight to every rank.
 pub fn scatter_v(p: &Params) -> Schedule {
     let mut b = Builder::new();
     match p.root {
@@ -169,12 +169,12 @@ pub fn allgather(p: &Params) -> Schedule {
     b.finish()
 }
 
-/// Everyone sends its block to everyone of the other group.
+/// Every rank sends its block to every rank of the other group.
 pub fn allgather_v(p: &Params) -> Schedule {
     each_to_each(p, |_| Ref::all(Buf::Send), |i| Ref::block(Buf::RecvBlock, i))
 }
 
-/// Everyone sends block `i` to rank `i` of the other group.
+/// Every rank sends block `i` to rank `i` of the other group.
 pub fn alltoall(p: &Params) -> Schedule {
     each_to_each(p, |i| Ref::blocks(Buf::Send, i, i + 1), |i| Ref::blocks(Buf::Recv, i, i + 1))
 }
@@ -195,7 +195,7 @@ fn each_to_each(p: &Params, send: impl Fn(u32) -> Ref, recv: impl Fn(u32) -> Ref
     b.finish()
 }
 
-/// Reduces the own group's vectors at the leader; says where they are there.
+/// Reduces the own group's vectors at the leader; returns where they are there.
 fn reduce_to_leader(b: &mut Builder, g: Group, p: &Params, vector: impl Fn(Buf) -> Ref) -> Option<Ref> {
     let result = (g.me == 0).then(|| b.typed());
     let io = intra_reduce::Io { mine: vector(Buf::Send), result };

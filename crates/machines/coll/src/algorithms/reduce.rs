@@ -75,7 +75,7 @@ pub fn in_order_binary(p: &Params) -> Schedule {
     b.finish()
 }
 
-/// Everybody sends to the root, which combines in rank order.
+/// Every rank sends to the root, which combines in rank order.
 ///
 /// ```text
 ///  n-1 → root, … 1 → root, 0 → root

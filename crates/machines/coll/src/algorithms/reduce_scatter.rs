@@ -168,7 +168,7 @@ pub(crate) fn emit_butterfly(p: &Params, cut: Cut) -> Schedule {
     b.finish()
 }
 
-/// Everybody sends every block to its owner, who combines them in rank order.
+/// Every rank sends every block to its owner, which combines them in rank order.
 ///
 /// ```text
 ///  r → 0, 1, … n-1 (block i to rank i); rank i: b(0) op b(1) op … op b(n-1)

@@ -47,7 +47,7 @@ pub struct Needs {
 /// Shared memory of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Memory {
-    /// None.
+    /// No shared memory.
     None,
     /// Slots of one area for all ranks; at most [`crate::shared::PAYLOAD`] bytes for others from each rank.
     Slots,

@@ -68,7 +68,7 @@ pub(crate) fn emit_distribute(b: &mut Builder, g: Group, packed: Buf) {
     b.wait_all(reqs);
 }
 
-/// The root sends to everybody.
+/// The root sends to every rank.
 pub fn linear(p: &Params) -> Schedule {
     root_to_each(p, |r| Ref::blocks(Buf::Send, r, r + 1))
 }

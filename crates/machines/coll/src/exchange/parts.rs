@@ -71,7 +71,7 @@ impl Parts {
         payload.part(start, self.end(member).saturating_sub(start))
     }
 
-    /// What the slot says beside its epoch.
+    /// The words of the slot beside its epoch.
     #[inline(always)]
     pub fn words(&self) -> &[u64] {
         &self.ends[..self.members.div_ceil(PER_WORD)]
@@ -103,6 +103,6 @@ impl Parts {
     }
 }
 
-/// A block is longer than its receiver says. A shorter one is taken like a shorter message.
+/// A block is longer than its receiver expects. A shorter one is taken like a shorter message.
 pub const TOO_LONG: Error =
     Error::new(abi::ERR_TRUNCATE, "a block of a collective is longer where it comes from");

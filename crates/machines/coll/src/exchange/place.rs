@@ -1,4 +1,4 @@
-//! The plan of each collective: what a process publishes, and what it takes of whom.
+//! The plan of each collective: what a process publishes, and what it takes of which other.
 
 use core::ops::Range;
 

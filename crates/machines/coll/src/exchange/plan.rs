@@ -7,16 +7,16 @@ use mem::UserMem;
 use super::{Meeting, Prefix};
 
 /// What a process does in a collective: what it publishes, whose slots it waits for, and what it takes out of them. `K`
-/// is the loop of a reduction, `P` says where blocks of different sizes lie.
+/// is the loop of a reduction, `P` names where blocks of different sizes lie.
 #[derive(Debug)]
 pub struct Plan<'a, K, P> {
     /// The data that it has, for others or for itself; none of a process that only takes.
     pub own: UserMem,
     /// What is published instead of `own`: a part for each process, among them `own` for this one.
     pub parts: Option<&'a P>,
-    /// The bytes of `own` that nobody else wants: they stay out of the slot.
+    /// The bytes of `own` that no other process wants: they stay out of the slot.
     pub kept: Range<usize>,
-    /// Who waits for it.
+    /// The processes that wait for its slot.
     pub tell: Tell,
     /// Bytes of each slot that is published.
     pub slot: usize,
@@ -32,7 +32,7 @@ pub struct Plan<'a, K, P> {
     pub in_place: bool,
 }
 
-/// Who waits for a slot.
+/// The processes that wait for a slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Tell {
     /// No other process.
@@ -133,7 +133,7 @@ impl<'a, K, P> Plan<'a, K, P> {
         }
     }
 
-    /// Wants data of some processes, who publish `slot` bytes each, and has none for others.
+    /// Wants data of some processes, which publish `slot` bytes each, and has none for others.
     #[inline(always)]
     pub fn take(slot: usize, from: Range<usize>, take: Take<'a, K, P>) -> Plan<'a, K, P> {
         Plan { slot, from, take, ..Plan::give(UserMem::EMPTY, Tell::Nobody) }

@@ -68,7 +68,7 @@ impl<S: Slots, P: Places> Exchange<'_, S, P> {
         true
     }
 
-    /// Publishes the own slot, with the sum or without, for those who come after.
+    /// Publishes the own slot, with the sum or without, for the members after the own one.
     #[inline(always)]
     fn leave(&mut self, with_sum: bool) {
         self.published = true;
@@ -106,7 +106,7 @@ impl<S: Slots, P: Places> Exchange<'_, S, P> {
         true
     }
 
-    /// What the members up to `member` combine to, if its slot says so.
+    /// What the members up to `member` combine to, if its slot carries that.
     #[inline(always)]
     fn left_by(&mut self, member: usize) -> Option<UserMem> {
         let there = match member {

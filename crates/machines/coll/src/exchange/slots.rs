@@ -30,7 +30,7 @@ pub trait Slots {
     /// Publishes the own slot or the release flag, with these words at the start of its payload.
     fn publish(&mut self, slot: Slot, epoch: u64, words: &[u64]);
 
-    /// Publishes the own slot, with more behind its payload for those who ask for that.
+    /// Publishes the own slot, with more behind its payload for members that ask for that.
     fn publish_more(&mut self, epoch: u64);
 
     /// Whether a slot carries `epoch`.
@@ -48,7 +48,7 @@ pub trait Slots {
     /// Lets the others write the slots of `epoch` and of all before again.
     fn retire(&mut self, epoch: u64);
 
-    /// Wakes those who wait for what was published.
+    /// Wakes the processes that wait for what was published.
     fn ring(&mut self, tell: Tell);
 
     /// `into = left op right` on `count` elements; `into` is one of the others or overlaps neither.

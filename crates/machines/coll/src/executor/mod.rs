@@ -60,7 +60,7 @@ pub struct World<'a> {
 
 impl<'a> World<'a> {
     /// Starts the first of perhaps several `calls`, one per rank; those from `first_group` on belong to the
-    /// other group of an inter-communicator. `node_of` tells which ranks share memory (all on one node if
+    /// other group of an inter-communicator. `node_of` gives which ranks share memory (all on one node if
     /// empty). `op` serves every reduction; with `user_op` it is called the way a user's function is.
     pub fn new(
         calls: Vec<Call>,
@@ -119,8 +119,8 @@ impl<'a> World<'a> {
         Ok(self.run_all()?.into_iter().filter_map(|mut calls| calls.pop()).collect())
     }
 
-    /// Runs everybody to the end and hands back each rank's memories, call by call. Fails with a
-    /// description if nobody can go on, a port call fails, or a message is left over.
+    /// Runs all ranks to the end and hands back each rank's memories, call by call. Fails with a
+    /// description if no rank can go on, a port call fails, or a message is left over.
     pub fn run_all(mut self) -> core::result::Result<Vec<Vec<Memory>>, String> {
         let n = self.executions.len();
         let mut order: Vec<usize> = (0..n).collect();
@@ -138,7 +138,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Advances each rank with one chance in its slowness; tells whether anything happened.
+    /// Advances each rank with one chance in its slowness; returns whether anything happened.
     fn pass(&mut self, order: &[usize], slowness: &[u64]) -> core::result::Result<bool, String> {
         let mut moved = false;
         for &rank in order {
@@ -149,7 +149,7 @@ impl<'a> World<'a> {
         Ok(moved)
     }
 
-    /// Advances one rank; tells whether anything happened.
+    /// Advances one rank; returns whether anything happened.
     fn advance(&mut self, rank: usize) -> core::result::Result<bool, String> {
         let before = (self.executions[rank].position(), self.network.events);
         loop {
@@ -346,7 +346,7 @@ impl Port for RankPort<'_> {
                 let base = if side == Side::Send { Base::Send } else { Base::Recv };
                 (base, self.memories[self.rank].block(side, index).offset)
             }
-            // An empty buffer, of which nobody reads.
+            // An empty buffer, of which no rank reads.
             Region::Empty | Region::Piece { .. } => (Base::Arena, 0),
         };
         Ok(self.area.expose(self.rank, epoch, base, offset))

@@ -44,7 +44,7 @@ impl Placement {
     }
 }
 
-/// Ranks up to which nobody asks what caches they are bound to: a flat exchange is as fast as any tree.
+/// Ranks up to which the caches of ranks are not looked up: a flat exchange is as fast as any tree.
 pub const WIDE: u32 = 16;
 
 /// What a choice depends on; equal on all ranks of the call.
@@ -58,7 +58,7 @@ pub struct Query {
     pub inter: bool,
     /// Packed bytes. Bcast, reduce, allreduce, scans: of the vector. Gather, scatter, allgather, alltoall:
     /// of one rank's block. Allgatherv: of the largest block. Reduce-scatter: of the whole vector. Barrier,
-    /// gatherv, scatterv, alltoallv, alltoallw and neighbourhoods, where not every rank could tell: 0.
+    /// gatherv, scatterv, alltoallv, alltoallw and neighbourhoods, where not every rank knows it: 0.
     pub bytes: u64,
     /// Packed bytes of an element, for reductions.
     pub element: u64,

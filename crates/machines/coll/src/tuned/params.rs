@@ -31,9 +31,9 @@ mca::choice! {
 /// Which ranks of a node share a last-level cache, and which caches a memory node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Caches {
-    /// As the system says of the processors to which ranks are bound.
+    /// Those that the system reports of the processors to which ranks are bound.
     System,
-    /// Nobody asks.
+    /// Caches are not looked up.
     Off,
     /// So many consecutive ranks, so many consecutive caches.
     Given {

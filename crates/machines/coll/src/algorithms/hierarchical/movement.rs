@@ -342,7 +342,7 @@ pub fn alltoall(p: &Params) -> Schedule {
 }
 
 /// Sends to each leader what the own node has for its node, in the order (own mate, its rank), and receives
-/// the like; says where each node's blocks arrive.
+/// the like; returns where each node's blocks arrive.
 fn emit_node_exchange(
     b: &mut Builder,
     nodes: &Nodes,

@@ -4,7 +4,7 @@
 //! ```text
 //!  flat   one rank publishes for all, or all publish for one
 //!  all    every rank publishes, every rank reads what it wants of all slots
-//!  flag   as all, but nobody looks at a slot before the last one is there
+//!  flag   as all, but no rank looks at a slot before the last one is there
 //! ```
 
 use super::Area;
@@ -50,7 +50,7 @@ pub fn gather_flat(p: &Params) -> Schedule {
     })
 }
 
-/// Scatter: the root publishes all blocks, everybody takes its own.
+/// Scatter: the root publishes all blocks, every rank takes its own.
 ///
 /// ```text
 ///  root → slot, blocks 0 … n-1 → r takes block r
@@ -72,7 +72,7 @@ pub fn scatter_flat(p: &Params) -> Schedule {
     })
 }
 
-/// Allgather: everybody publishes its block and reads all others'.
+/// Allgather: every rank publishes its block and reads all others'.
 ///
 /// ```text
 ///  r → own slot; slots 0 … n-1 → r
@@ -108,7 +108,7 @@ fn allgather(p: &Params, place: impl Fn(u32) -> Ref, flag: bool) -> Schedule {
     })
 }
 
-/// Alltoall: everybody publishes all its blocks and takes its own from all slots.
+/// Alltoall: every rank publishes all its blocks and takes its own from all slots.
 ///
 /// ```text
 ///  r → own slot, blocks 0 … n-1; block r of slots 0 … n-1 → r
@@ -136,7 +136,7 @@ fn alltoall(p: &Params, flag: bool) -> Schedule {
     })
 }
 
-/// Reduce-scatter: everybody publishes its vector and combines its own block of all slots, in rank order.
+/// Reduce-scatter: every rank publishes its vector and combines its own block of all slots, in rank order.
 ///
 /// ```text
 ///  r → own slot; block r of slots 0 … n-1 → r
@@ -177,7 +177,7 @@ fn reduce_scatter(p: &Params, cut: Cut, flag: bool) -> Schedule {
     })
 }
 
-/// Scan: everybody publishes, and combines the slots of the ranks up to itself.
+/// Scan: every rank publishes, and combines the slots of the ranks up to itself.
 ///
 /// ```text
 ///  r → own slot; slots 0 … r → r

@@ -25,7 +25,7 @@ pub const fn segments_for(bytes: u64, size: u64) -> u64 {
     if segments == 0 { 1 } else { segments }
 }
 
-/// Bcast: the root fills a bounce buffer a segment, everybody else empties it; the root is up to
+/// Bcast: the root fills a bounce buffer a segment, every other rank empties it; the root is up to
 /// [`crate::shared::BOUNCE_BUFFERS`] segments ahead.
 ///
 /// ```text
@@ -263,8 +263,8 @@ fn prefixes(p: &Params, inclusive: bool) -> Schedule {
     b.finish()
 }
 
-/// Rounds by which an exchange fills bounce buffers before it empties those of the others, so that nobody waits for a
-/// bounce buffer under way; below [`BOUNCE_BUFFERS`], so that nobody waits for room forever.
+/// Rounds by which an exchange fills bounce buffers before it empties those of the others, so that no rank waits for a
+/// bounce buffer under way; below [`BOUNCE_BUFFERS`], so that no rank waits for room forever.
 const AHEAD: u32 = 3;
 const _: () = assert!((AHEAD as usize) < BOUNCE_BUFFERS);
 

@@ -1,7 +1,7 @@
 //! Large messages: ranks expose their buffers and read from each other's directly, one copy a byte.
 //!
 //! What a rank exposes is one run of bytes; a buffer with holes is packed first and the result unpacked. A
-//! last round holds everybody until nobody reads its buffers any more.
+//! last round holds every rank until no other reads its buffers any more.
 
 use super::Area;
 use crate::algorithms::reduce_scatter::{BY_COUNTS, Cut, EQUAL};
@@ -12,7 +12,7 @@ use crate::schedule::{Buf, Ref, Schedule, Slot, Wake};
 /// Places in an exposed run of bytes, whatever buffer of the other process it is.
 const EXPOSED: Buf = Buf::RecvBytes;
 
-/// Exposes `buf`; the round whose slots say where the others' are.
+/// Exposes `buf`; the round whose slots hold the places of the others'.
 fn expose(b: &mut Builder, area: &mut Area, buf: Ref) -> u16 {
     b.expose(area.round, buf, Wake::All);
     area.round += 1;
@@ -37,7 +37,7 @@ fn finish(mut b: Builder, mut area: Area, unpack: Option<(Ref, Ref)>) -> Schedul
     b.finish()
 }
 
-/// Bcast: everybody reads the root's buffer.
+/// Bcast: every rank reads the root's buffer.
 ///
 /// ```text
 ///  root: expose ──→ r: read everything, report ──→ root: go on
@@ -67,7 +67,7 @@ pub fn bcast(p: &Params) -> Schedule {
     b.finish()
 }
 
-/// Scatter: everybody reads its block from the root's buffer.
+/// Scatter: every rank reads its block from the root's buffer.
 ///
 /// ```text
 ///  root: expose all ──→ r: read block r, report ──→ root: go on
@@ -101,7 +101,7 @@ pub fn scatter(p: &Params) -> Schedule {
     b.finish()
 }
 
-/// Allgather: everybody reads everybody's block, the right neighbour's first. What is read is the caller's own copy if
+/// Allgather: every rank reads all blocks, the right neighbour's first. What is read is the caller's own copy if
 /// possible: one just made is still in its maker's cache and slower to read.
 ///
 /// ```text
@@ -154,7 +154,7 @@ pub fn allgather_v(p: &Params) -> Schedule {
     finish(b, area, None)
 }
 
-/// Alltoall: everybody reads its block from everybody's send buffer. In place, the blocks are set aside
+/// Alltoall: every rank reads its block from every send buffer. In place, the blocks are set aside
 /// first.
 ///
 /// ```text
@@ -281,7 +281,7 @@ fn emit_reduce_scatter(p: &Params, cut: Cut) -> Schedule {
     finish(b, area, p.in_place.then(|| (block.at_start_of(Buf::Recv), block.at_start_of(result))))
 }
 
-/// Gather: the root reads everybody's block.
+/// Gather: the root reads every rank's block.
 ///
 /// ```text
 ///  r: expose own block ──→ root: read all blocks, report ──→ r: go on

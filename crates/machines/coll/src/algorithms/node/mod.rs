@@ -44,12 +44,12 @@ impl Area {
     }
 
     fn others(&self) -> impl Iterator<Item = u32> + use<> {
-        // The right neighbour first, so that not everybody turns to the same one.
+        // The right neighbour first, so that not all turn to the same one.
         let (me, size) = (self.me, self.size);
         (1..size).map(move |d| ((u64::from(me) + u64::from(d)) % u64::from(size)) as u32)
     }
 
-    /// Tells all and hears from all: everything done before is done everywhere.
+    /// Reports to all and awaits all: everything done before is done everywhere.
     fn meet(&mut self, b: &mut Builder) {
         b.publish(self.round, self.own(), Ref::SIGNAL, Wake::All);
         for other in self.others() {

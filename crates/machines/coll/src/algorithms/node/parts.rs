@@ -3,7 +3,7 @@
 //! messages.
 //!
 //! ```text
-//!  slot of r    table │ for 0 │ for 1 │ … │ for n-1      the short ones; the table tells where each ends
+//!  slot of r    table │ for 0 │ for 1 │ … │ for n-1      the short ones; the table gives where each ends
 //!  slots        for r+1 ║ for r+2 ║ …                    alltoall: those of up to PIECES slots, one after the other
 //!  messages     r → i, r → j, …                          the others, at the same time
 //! ```
@@ -58,7 +58,7 @@ pub fn gather_flat(p: &Params) -> Schedule {
     })
 }
 
-/// Scatter: the root publishes all blocks, everybody takes its own.
+/// Scatter: the root publishes all blocks, every rank takes its own.
 ///
 /// ```text
 ///  root → slot, parts for 0 … n-1 → r takes its part;   root → message → r
@@ -85,7 +85,7 @@ pub fn scatter_flat(p: &Params) -> Schedule {
     })
 }
 
-/// Alltoall: everybody publishes its blocks and takes its own part of all slots.
+/// Alltoall: every rank publishes its blocks and takes its own part of all slots.
 ///
 /// ```text
 ///  round 0              r → own slot, parts for 0 … n-1; part for r of slots 0 … n-1 → r
@@ -96,7 +96,7 @@ pub fn alltoall_all(p: &Params) -> Schedule {
     alltoall(p, false)
 }
 
-/// [`alltoall_all`], but nobody looks at a slot before the last one is there.
+/// [`alltoall_all`], but no rank looks at a slot before the last one is there.
 pub fn alltoall_flag(p: &Params) -> Schedule {
     alltoall(p, true)
 }

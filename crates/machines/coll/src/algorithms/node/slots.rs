@@ -68,7 +68,7 @@ pub(crate) fn emit_flat_barrier(b: &mut Builder, area: &mut Area, between: impl 
 /// Barrier, `flag`: the last to arrive releases the others and goes on at once.
 ///
 /// ```text
-///  counter  1 2 … n      n → flag → everybody
+///  counter  1 2 … n      n → flag → all
 /// ```
 pub fn barrier_flag(p: &Params) -> Schedule {
     schedule(p, |b, area| {
@@ -144,7 +144,7 @@ fn emit_descent(b: &mut Builder, area: &mut Area, node: &Node, data: Ref) {
     area.round += 1;
 }
 
-/// Barrier by dissemination: log2(n) rounds, nobody leads.
+/// Barrier by dissemination: log2(n) rounds, no rank leads.
 ///
 /// ```text
 ///  round k   r publishes, reads the slot of r - 2^k
@@ -163,10 +163,10 @@ pub fn barrier_dissemination(p: &Params) -> Schedule {
     })
 }
 
-/// Bcast, `flat`: everybody reads the root's slot.
+/// Bcast, `flat`: every rank reads the root's slot.
 ///
 /// ```text
-///  root → slot → everybody
+///  root → slot → all
 /// ```
 pub fn bcast_flat(p: &Params) -> Schedule {
     schedule(p, |b, area| emit_flat_bcast(b, area, p.root_rank(), Ref::all(Buf::Recv)))
@@ -228,10 +228,10 @@ pub(super) fn emit_fold(
     }
 }
 
-/// Reduce, `flat`: the root reads everybody's slot.
+/// Reduce, `flat`: the root reads every rank's slot.
 ///
 /// ```text
-///  everybody → own slot → root, in rank order
+///  all → own slot → root, in rank order
 /// ```
 pub fn reduce_flat(p: &Params) -> Schedule {
     schedule(p, |b, area| emit_flat_reduce(b, area, p.root_rank(), mine(p), Ref::all(Buf::Recv)))
@@ -277,7 +277,7 @@ fn reduce_by(p: &Params, shape: Shape) -> Schedule {
     })
 }
 
-/// Allreduce, `all`: everybody combines all slots, in the same order. For two ranks this is a direct
+/// Allreduce, `all`: every rank combines all slots, in the same order. For two ranks this is a direct
 /// exchange: one transfer.
 ///
 /// ```text
@@ -334,7 +334,7 @@ pub fn allreduce_flat(p: &Params) -> Schedule {
 /// the result.
 ///
 /// ```text
-///  r → own slot, counter      last: slots 0 … n-1 → flag → everybody
+///  r → own slot, counter      last: slots 0 … n-1 → flag → all
 /// ```
 pub fn allreduce_flag(p: &Params) -> Schedule {
     schedule(p, |b, area| {
@@ -374,7 +374,7 @@ fn allreduce_by(p: &Params, shape: Shape) -> Schedule {
     })
 }
 
-/// Combines the children's slots behind the own contribution and publishes that to the parent; says where
+/// Combines the children's slots behind the own contribution and publishes that to the parent; returns where
 /// it is.
 fn emit_ascent(b: &mut Builder, area: &Area, node: &Node, mine: Ref) -> Ref {
     let mut have = mine;
