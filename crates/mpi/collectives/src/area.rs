@@ -42,7 +42,7 @@ pub(super) fn has_room(area: &mut NodeArea, epoch: u64, bytes: usize) -> bool {
     }
 }
 
-/// Writes so many bytes of `data` into a slot and wakes whom it concerns. `false`: the slot is still in use.
+/// Writes so many bytes of `data` into a slot and wakes members by `wake`. `false`: the slot is still in use.
 pub(super) fn publish(
     area: &mut NodeArea,
     slot: Slot,
@@ -85,14 +85,14 @@ pub(super) fn drain(slot: UserMem, data: Data) {
     }
 }
 
-/// Tells the others where a buffer of this process is. `false`: the slot is still in use.
+/// Publishes where a buffer of this process is. `false`: the slot is still in use.
 pub(super) fn expose(area: &mut NodeArea, epoch: u64, data: Data, wake: Wake) -> Result<bool> {
     let Data::Contiguous(memory) = data else { return Err(NOT_ONE_RUN) };
     let own = area.own();
     Ok(announce(area, own, epoch, &[memory.address() as u64, memory.len() as u64], wake))
 }
 
-/// Publishes a slot that begins with these words and wakes whom it concerns. `false`: the slot is still in use.
+/// Publishes a slot that begins with these words and wakes members by `wake`. `false`: the slot is still in use.
 pub(super) fn announce(area: &mut NodeArea, owner: Owner, epoch: u64, words: &[u64], wake: Wake) -> bool {
     if !area.has_room(epoch, 0) {
         return false;
@@ -106,7 +106,7 @@ pub(super) fn announce(area: &mut NodeArea, owner: Owner, epoch: u64, words: &[u
     true
 }
 
-/// Copies so many bytes of a slot's payload to where `into` says once it carries `epoch`; whether it does.
+/// Once a slot carries `epoch`, copies its payload to the data of `into`, as many bytes as that gives; whether it does.
 pub(super) fn observe(
     area: &mut NodeArea,
     slot: Slot,

@@ -91,7 +91,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// Whether this process has data for the root or from it: everyone, but not the root's group of an
+    /// Whether this process has data for the root or from it: all ranks, but not the root's group of an
     /// inter-communicator.
     pub fn takes_part(&self) -> bool {
         matches!(self.call.root, Root::Rank(_))

@@ -27,7 +27,7 @@ pub struct Buffer {
     /// The argument behind `datatype`; not of v and w variants.
     pub handle: Datatype,
     pub layout: Layout,
-    /// The argument is significant on this process, even if it says that there is no data.
+    /// The argument is significant on this process, even if it stands for no data.
     pub given: bool,
     /// For v and w variants, and the receive counts of `MPI_Reduce_scatter`; empty otherwise.
     pub blocks: Vec<Block>,
@@ -110,7 +110,7 @@ impl Call {
     /// `MPI_ERR_BUFFER`.
     pub fn check_disjoint(&self) -> Result<()> {
         let (send, recv) = (&self.send, &self.recv);
-        // Types at MPI_BOTTOM tell where data is; neighbours may be none.
+        // Types at MPI_BOTTOM hold the places of data; neighbours may be none.
         let same = send.address == recv.address && send.address.0 != 0;
         if same && !is_neighbourhood(self.coll) && send.overlaps(recv) {
             return Err(Error::new(
@@ -139,7 +139,7 @@ impl Buffer {
     }
 
     /// Whether elements, each from its origin on, are one run of bytes in the order in which they are packed. Sizes do not
-    /// tell: an element may have a hole as long as what lies behind its extent, or its parts in another order.
+    /// show that: an element may have a hole as long as what lies behind its extent, or its parts in another order.
     pub fn is_dense(&self) -> bool {
         match &self.datatype {
             TypeRef::Dense(_) => true,

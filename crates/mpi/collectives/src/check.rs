@@ -10,8 +10,8 @@
 //!   waiting too long ─► entries of the others under the same key ─► one differs: message, error, the others are woken
 //! ```
 //!
-//! So the check costs a cache line that nobody else reads. Processes of other nodes are not looked at; calls that
-//! differ from theirs still never take each other's data.
+//! So the check costs a cache line that no other process reads. Processes of other nodes are not looked at; calls
+//! that differ from theirs still never take each other's data.
 
 use abi::{Error, Result};
 use coll::tuned::Level;
@@ -26,7 +26,7 @@ use objects::comm::Comm;
 use objects::domain::Token;
 use objects::state::State;
 
-/// What a process says about a call; equal on all ranks of a correct one.
+/// A process's statement about a call; equal on all ranks of a correct one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Statement {
     coll: Coll,
@@ -57,7 +57,7 @@ enum Part {
     None,
     /// It has called this.
     Call(Statement),
-    /// It finalizes MPI, where it waits for everyone, too.
+    /// It finalizes MPI, where it waits for all ranks, too.
     Finalize,
     /// It has finalized MPI without the others, and will never call.
     Gone,
@@ -224,7 +224,7 @@ pub(super) fn disagreement(state: &State, comm: abi::Comm, logged: &Logged) -> O
         if !parts.contains(&Part::None) {
             node.log_call(key, [0; 4]);
         }
-        // Who left has met another call before, and told of it.
+        // A process that left has met another call before, and reported it.
         if parts.iter().any(|part| matches!(part, Part::Call(_))) {
             report(&parts);
         }

@@ -1,4 +1,4 @@
-//! Starting collectives, and who advances them: the call, progress, or progress after each start.
+//! Starting collectives, and what advances them: the call, progress, or progress after each start.
 
 use coll::tuned::Level;
 use std::collections::VecDeque;
@@ -44,7 +44,7 @@ pub struct Callback {
 /// Reductions that the program must do before their collectives can go on.
 static CALLBACKS: Guarded<VecDeque<Callback>> = Guarded::new(VecDeque::new());
 
-/// Takes the arguments of a call by `fill`, starts it and sees to its completion as `mode` says.
+/// Takes the arguments of a call by `fill`, starts it and sees to its completion by `mode`.
 pub(super) fn launch(
     t: &mut Token,
     mode: Mode<'_>,

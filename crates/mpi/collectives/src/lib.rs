@@ -8,10 +8,10 @@
 //!              └─ Port: its messages are point-to-point operations    (port.rs)
 //! ```
 //!
-//! Small plain data takes a shorter way (fast_path/). Who has the communicator's shared area, and who has it next, stands
-//! in turns.rs.
+//! Small plain data takes a shorter way (fast_path/). Which call has the communicator's shared area, and which is next,
+//! stands in turns.rs.
 //!
-//! Blocking, nonblocking and persistent calls differ in who advances the [`Running`]: the call itself, progress,
+//! Blocking, nonblocking and persistent calls differ in what advances the [`Running`]: the call itself, progress,
 //! or progress after each start. A communicator keeps finished ones, so that a repeated call allocates nothing.
 //!
 //! # Decisions
@@ -87,7 +87,7 @@ pub enum Mode<'a> {
 }
 
 /// The calls of a communicator borrow another one's context, all under `tag`, which is not negative. Each begins where the
-/// one before it has ended, so the order of messages tells them apart.
+/// one before it has ended, so the order of messages distinguishes them.
 pub fn start_apart(state: &mut objects::state::State, comm: abi::Comm, tag: i32) -> abi::Result<()> {
     kept::find(state, comm)?.start_apart(tag);
     Ok(())

@@ -9,7 +9,7 @@ use pml::Data;
 use super::area::{announce, drain, fill};
 use super::slots::OfNode;
 
-/// Writes the parts that `part` gives into the own slot and wakes whom it concerns. `false`: the slot is still in use.
+/// Writes the parts that `part` gives into the own slot and wakes members by `wake`. `false`: the slot is still in use.
 pub(super) fn publish(
     area: &mut NodeArea,
     epoch: u64,

@@ -12,11 +12,11 @@ use super::slots::OfNode;
 use coll::exchange::Parts;
 use objects::datatype::{TypeRef, packed};
 
-/// In the source of messages that groups send which borrow a communicator's context: these bits of the source tell them from
-/// all else there, as those of `partitioned` do theirs. So all bits of a tag are the program's.
+/// In the source of messages that groups send which borrow a communicator's context: these bits of the source
+/// distinguish them there, as those of `partitioned` do theirs. So all bits of a tag are the program's.
 pub(super) const APART: u32 = 3 << 29;
 
-/// Who the processes of a call are and which messages are its own.
+/// The processes of a call, and which messages are its own.
 #[derive(Clone, Default)]
 pub(super) struct Wire {
     /// The peers that a rank names: the group, or the remote group of an inter-communicator.

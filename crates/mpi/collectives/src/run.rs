@@ -146,7 +146,7 @@ impl Running {
             return Ok(());
         }
         if !self.is_prepared_for(&signature) {
-            // After a trial the schedule is not what the signature says.
+            // After a trial the schedule is not the signature's.
             if self.attempt.take().is_some() {
                 self.signature = None;
             }
@@ -170,7 +170,7 @@ impl Running {
         self.attempt.is_none() && self.signature.as_ref() == Some(signature)
     }
 
-    /// Tells the communicator how long what was tried has taken.
+    /// Records in the communicator how long the trial has taken.
     pub(super) fn report_attempt(&self, online: &mut Online) {
         if let Some((attempt, since)) = self.attempt {
             online.record(attempt, since.elapsed());
@@ -214,7 +214,7 @@ impl Running {
         self.held = held;
     }
 
-    /// What this process says about the call to its peers.
+    /// This process's statement about the call, for its peers.
     pub(super) fn statement(&self, state: &State, comm: &Comm) -> Statement {
         let bytes = self.signature.as_ref().map_or(0, |signature| signature.bytes());
         Statement::of(state, comm, &self.call, bytes)
@@ -369,7 +369,7 @@ fn callback(port: &CorePort<'_>, left: &Region, inout: &Region) -> Option<Callba
 }
 
 impl Wire {
-    /// Takes over who the processes of a communicator are.
+    /// Takes over the processes of a communicator.
     fn follow(&mut self, comm: &Comm, kept: &CollState) {
         self.context = comm.context | 1;
         // Groups that borrow one context, one after the other, give a rank to different processes.

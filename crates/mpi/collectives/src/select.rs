@@ -53,8 +53,8 @@ pub struct CollState {
     placement: Option<Placement>,
 }
 
-/// Bits of a tag that count calls, above them a digest of the call. The bits above that tell persistent collectives
-/// and the library's point-to-point words ([`super::words`]) apart.
+/// Bits of a tag that count calls, above them a digest of the call. The bits above that distinguish persistent
+/// collectives and the library's point-to-point words ([`super::words`]).
 const CALL_BITS: u32 = 16;
 const SEQUENCE_BITS: u32 = 28;
 const PERSISTENT: u32 = 1 << 28;
@@ -72,7 +72,7 @@ const CHOICES: usize = 64;
 const SCHEDULES: usize = 64;
 
 impl CollState {
-    /// Number and tag of the next call, the latter with 12 bits that tell what is called. No other call that may be
+    /// Number and tag of the next call, the latter with 12 bits that name the call. No other call that may be
     /// under way on the communicator has the same.
     pub fn next_tag(&mut self, digest: u16) -> (i32, i32) {
         if let Some(tag) = self.apart {
@@ -83,7 +83,7 @@ impl CollState {
         (self.sequence as i32, (digest | self.sequence) as i32)
     }
 
-    /// Number and tag of a new persistent collective, for all its rounds, the latter with 8 bits that tell what it is.
+    /// Number and tag of a new persistent collective, for all its rounds, the latter with 8 bits that name the call.
     pub fn next_persistent_tag(&mut self, digest: u16) -> (i32, i32) {
         self.persistent = self.persistent.wrapping_add(1) & PERSISTENT_CALL;
         let digest = u32::from(digest ^ digest >> 8) << PERSISTENT_CALL_BITS & SEQUENCE;
@@ -92,7 +92,7 @@ impl CollState {
     }
 
     /// Calls of this communicator borrow another one's context, all under `tag`, which is not negative. Each begins where
-    /// the one before it has ended, so the order of messages tells them apart.
+    /// the one before it has ended, so the order of messages distinguishes them.
     pub fn start_apart(&mut self, tag: i32) {
         self.apart = Some(tag);
     }

@@ -11,8 +11,8 @@
 //! ```
 //!
 //! A blocking call waits until the line is empty, and finds the area at home. Progress advances the call that has the
-//! area, so a call that is waited for comes to its turn even if nobody waits for those before it. What uses messages
-//! does not come here.
+//! area, so a call that is waited for comes to its turn even if no thread waits for those before it. What uses
+//! messages does not come here.
 
 use std::collections::VecDeque;
 
@@ -26,7 +26,7 @@ use objects::domain::Token;
 use objects::state::State;
 use objects::wait::wait_for;
 
-/// The line of those who want an area.
+/// The line of calls that want an area.
 #[derive(Default)]
 pub struct Turns {
     /// The communicator has an area, at home or lent.
@@ -35,7 +35,7 @@ pub struct Turns {
     waiting: VecDeque<u32>,
 }
 
-/// Who starts a collective.
+/// How a collective starts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Start {
     /// A blocking call: everything before it that uses the area is over.
@@ -74,7 +74,7 @@ impl Mode<'_> {
 }
 
 impl Turns {
-    /// Nobody waits for the area of a new communicator, if it has one.
+    /// No call waits for the area of a new communicator, if it has one.
     pub fn of(area: &Option<Box<NodeArea>>) -> Turns {
         Turns { has_area: area.is_some(), waiting: VecDeque::new() }
     }

@@ -1,4 +1,4 @@
-//! What the library itself says over a communicator: agreeing on context ids, gathering facts of each rank,
+//! What the library itself sends over a communicator: agreeing on context ids, gathering facts of each rank,
 //! words between the leaders of two groups.
 
 use abi::{Address, Datatype, Result};

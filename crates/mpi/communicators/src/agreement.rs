@@ -28,7 +28,7 @@ use objects::comm::contexts::Contexts;
 
 /// Words of a question and of its answer.
 pub const WORDS: usize = 5;
-/// Words that are a mask of positions; the last one tells that nothing was withheld.
+/// Words that are a mask of positions; the last word states that nothing was withheld.
 const MASKS: usize = WORDS - 1;
 /// Positions that one question is about.
 const WINDOW: u64 = 64 * MASKS as u64;
@@ -39,12 +39,12 @@ const MANY: u64 = 1 << 16;
 /// How often a party meets others before it is offered everything.
 const LANES_TRIED: u32 = 4;
 
-/// Who agrees on ids: equal in all members of the new communicator, and different for others made at the same time.
+/// A new communicator that agrees on ids: equal in all its members, and different for others made at the same time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Party(u64);
 
 impl Party {
-    /// The party that `words` stand for: the context over which it agrees, and what tells it from others there.
+    /// The party that `words` stand for: the context over which it agrees, and what distinguishes it there.
     pub fn of(words: &[u64]) -> Party {
         Party(words.iter().fold(0x9e37_79b9_7f4a_7c15, |mixed, &word| chance::mix(mixed ^ word)))
     }
@@ -249,7 +249,7 @@ mod tests {
     use super::{Agreement, Party, Question};
     use objects::comm::contexts::Contexts;
 
-    /// What members of several communicators in the making have asked, and who is to be answered when.
+    /// The contexts of each process, and the order in which members ask.
     struct World {
         processes: Vec<Contexts>,
         random: chance::Rng,
@@ -288,7 +288,7 @@ mod tests {
             }
         }
 
-        /// Members of all communicators ask in any order; who has asked last of a communicator's ends the question.
+        /// Members of all communicators ask in any order; the last one of a communicator to ask ends the question.
         fn run(&mut self, makings: &mut [Making]) {
             let mut steps = 0;
             while makings.iter().any(|making| making.got.is_none()) {

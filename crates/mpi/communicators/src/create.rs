@@ -1,6 +1,6 @@
 //! Making and freeing communicators (MPI-5.0 sections 7.4.2, 7.4.3 and 7.6).
 //!
-//! All calls agree on context ids as [`agreement`](super::agreement) tells.
+//! All calls agree on context ids by [`agreement`](super::agreement).
 
 use std::ffi::CStr;
 use std::sync::Arc;
@@ -21,8 +21,8 @@ use objects::resources;
 use objects::state::State;
 use tools::{COMM_CREATED, COMM_FREED, raise};
 
-/// What tells the parties over one context apart: calls that all its processes make in one order, those of a group that a
-/// tag tells apart, and duplicates that are numbered.
+/// What distinguishes the parties over one context: calls that all its processes make in one order, those of a group
+/// that a tag distinguishes, and duplicates that are numbered.
 const CALL: u64 = 0;
 const APART: u64 = 1;
 pub(super) const NUMBERED: u64 = 2;
@@ -42,7 +42,7 @@ pub fn dup_with_info(t: &mut Token, comm: abi::Comm, info: abi::Info, new: &mut 
     duplicate(t, comm, hints, new)
 }
 
-/// A communicator of the same processes for the library's own use: nobody else knows its context. Attributes, hints,
+/// A communicator of the same processes for the library's own use: nothing else uses its context. Attributes, hints,
 /// topology and error handler stay with the original.
 pub fn private_copy(t: &mut Token, comm: abi::Comm) -> Result<abi::Comm> {
     make(t, comm, 1, |t, id| {
@@ -82,7 +82,7 @@ pub(super) fn copy_of(old: &Comm, id: u32, hints: Hints) -> Comm {
     copy
 }
 
-/// `MPI_Comm_create`: a communicator of a subgroup; everyone else gets `MPI_COMM_NULL`.
+/// `MPI_Comm_create`: a communicator of a subgroup; the other ranks get `MPI_COMM_NULL`.
 pub fn create(t: &mut Token, comm: abi::Comm, group: abi::Group, new: &mut abi::Comm) -> Result<()> {
     let group = {
         let state = t.lock();
@@ -142,7 +142,7 @@ pub fn create_group(
     Ok(())
 }
 
-/// A communicator of `group`, made by its members alone: they talk in the library's context `context` with tags
+/// A communicator of `group`, made by its members alone: these send in the library's context `context` with tags
 /// derived from `tag`, which the program keeps distinct (MPI-5.0 section 7.4.2).
 pub(crate) fn over_group(
     t: &mut Token,
@@ -297,7 +297,7 @@ fn any_unguided(t: &mut Token, comm: abi::Comm, split_type: i32) -> Result<bool>
     Ok(largest(t, comm, u64::from(split_type == abi::COMM_TYPE_HW_UNGUIDED))? == 1)
 }
 
-/// Splits by the next smaller part of the hardware, and tells the type of that by `info`.
+/// Splits by the next smaller part of the hardware, and names the type of that part in `info`.
 fn unguided(t: &mut Token, comm: abi::Comm, split_type: i32, key: i32, info: abi::Info) -> Result<abi::Comm> {
     let Some((color, name)) = next_level(t, comm)? else { return Ok(abi::COMM_NULL) };
     if split_type != abi::COMM_TYPE_HW_UNGUIDED {

@@ -111,7 +111,7 @@ pub fn dist_graph_create(
 }
 
 /// Gives each edge to the process at its `end`, 0 or 1. The other ends and the weights of those that this one gets, by the
-/// rank of who gave them. A process holds no more than it gives and gets.
+/// rank that gave them. A process holds no more than it gives and gets.
 fn deal_out(t: &mut Token, comm: abi::Comm, edges: &[Edge], end: usize) -> Result<Vec<(i32, i32)>> {
     let size = t.lock().comm(comm)?.size() as usize;
     // An edge to or from MPI_PROC_NULL has one end.

@@ -1,7 +1,7 @@
 //! `MPI_Comm_idup` (MPI-5.0 section 7.4.2): a duplicate whose context id is agreed on by progress.
 //!
 //! In an inter-communicator an allreduce gives each group the other group's value, so each question is asked twice: the
-//! second time everyone brings that and its own together.
+//! second time each rank brings that and its own together.
 
 use abi::Result;
 use engine::{Advance, Operation};

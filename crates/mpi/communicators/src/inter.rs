@@ -1,4 +1,4 @@
-//! Inter-communicators (MPI-5.0 section 7.6): two groups whose leaders talk for them.
+//! Inter-communicators (MPI-5.0 section 7.6): two groups whose leaders exchange words for them.
 
 use std::ffi::CStr;
 use std::sync::Arc;
@@ -97,7 +97,7 @@ pub fn create_from_groups(
     made
 }
 
-/// Tells the communicator of both groups from that of one, both under one string tag.
+/// Distinguishes the communicator of both groups from that of one, both under one string tag.
 const BRIDGE: i32 = 0x2545_f491;
 
 /// How a leader reaches the other one.
@@ -108,7 +108,7 @@ struct Link {
     tag: i32,
 }
 
-/// Two groups about to be joined: what the leaders tell each other, they tell their groups.
+/// Two groups about to be joined: the leaders swap words and pass them to their groups.
 struct Meeting {
     local: abi::Comm,
     leader: u32,
@@ -132,7 +132,7 @@ impl Meeting {
         Ok(Party::of(&[u64::from(over), link.tag as u64, u64::from(ours[self.leader as usize])]).word())
     }
 
-    /// The other group's members, and who the two groups are together.
+    /// The other group's members, and the party of the two groups together.
     fn members(&self, t: &mut Token, ours: &[u32]) -> Result<(Vec<u32>, Party)> {
         let mut own = [self.word(t, ours)?];
         share_words(t, self.local, self.leader, &mut own)?;
@@ -158,12 +158,12 @@ impl Meeting {
 
 const STRANGE: Error = Error::new(abi::ERR_OTHER, "the other group names processes that are not of this job");
 
-/// Processes of the job, which bounds what another group may say.
+/// Processes of the job, which bound the members that another group may name.
 fn processes_of_job(t: &mut Token) -> u64 {
     t.lock().world.as_ref().map_or(1, |world| u64::from(world.job.size))
 }
 
-/// Room for the `count` members that the other group says it has.
+/// Room for the `count` members that the other group announces.
 fn room_for(t: &mut Token, count: u64) -> Result<Vec<u64>> {
     if count > processes_of_job(t) { Err(STRANGE) } else { Ok(vec![0; count as usize]) }
 }
@@ -190,8 +190,8 @@ fn with_local<R>(t: &mut Token, comm: abi::Comm, f: impl FnOnce(&mut Token, abi:
     Ok(result)
 }
 
-/// Swaps words between the two groups: rank 0 of each speaks, everyone hears. `answer` says how many words the
-/// other side sends.
+/// Swaps words between the two groups: rank 0 of each swaps, all ranks receive. The other side sends as many words as
+/// `answer` holds.
 fn swap_all(t: &mut Token, comm: abi::Comm, words: &[u64], answer: &mut [u64]) -> Result<()> {
     let rank = t.lock().comm(comm)?.rank;
     if rank == 0 {
@@ -209,7 +209,7 @@ pub(super) fn answer_of_both(t: &mut Token, comm: abi::Comm, question: Question)
     Ok(ours.with(&theirs).words)
 }
 
-/// Each group tells the other who of it will be in a new communicator.
+/// Each group sends the other one its members of a new communicator.
 pub(super) fn swap_groups(t: &mut Token, comm: abi::Comm, group: &Group) -> Result<Arc<Group>> {
     let mut count = [0];
     swap_all(t, comm, &[u64::from(group.size())], &mut count)?;
@@ -250,7 +250,7 @@ fn part(t: &mut Token, comm: abi::Comm, (color, key): (i32, i32), id: u32) -> Re
     open(t, part, None)
 }
 
-/// `MPI_Intercomm_merge`: the group that says `high` comes second; on a tie the one whose first process has the
+/// `MPI_Intercomm_merge`: the group that gives `high` comes second; on a tie the one whose first process has the
 /// smaller number goes first.
 pub fn merge(t: &mut Token, comm: abi::Comm, high: i32, new: &mut abi::Comm) -> Result<()> {
     *new = make(t, comm, 1, |t, id| merged(t, comm, high, id))?;

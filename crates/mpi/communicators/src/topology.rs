@@ -1,6 +1,6 @@
 //! Communicators with a virtual topology (MPI-5.0 chapter 8).
 //!
-//! A topology belongs to a communicator and says who its neighbours are. `reorder` keeps the ranks: on one node
+//! A topology belongs to a communicator and names each rank's neighbours. `reorder` keeps the ranks: on one node
 //! every pair of processes is equally near.
 
 use abi::{Error, Result};

@@ -149,7 +149,7 @@ impl Transfer {
         self.stage.as_ref()
     }
 
-    /// What says that this process has written.
+    /// Whether this process has written.
     pub fn written(&self) -> &Arc<AtomicBool> {
         &self.written
     }
@@ -464,7 +464,7 @@ pub struct Moving {
 pub type Moved = (Moving, std::io::Result<()>);
 
 impl Moving {
-    /// Moves them.
+    /// Moves the bytes of the access.
     pub fn run(mut self, blocking: &Blocking<'_>) -> Moved {
         let Moving { storage, access, buffer, stage } = &mut self;
         let calls = storage.calls(blocking);

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   every rank:  error? bytes, first and last place ──► gathered by all
-//!                  │ somebody has an error: nobody moves anything
+//!                  │ a rank has an error: no rank moves anything
 //!                  │ ordered: rank 0 moves the shared pointer by all bytes, each begins behind the ranks before it
 //!                  ▼
 //!                each rank moves its own bytes
@@ -40,7 +40,7 @@ pub struct Collectives {
     queue: VecDeque<u32>,
     /// A split collective between its begin and its end.
     split: Option<Split>,
-    /// Counts those that were started, to tell their messages apart.
+    /// Counts those that were started, to distinguish their messages.
     number: u32,
     /// Counts two-phase accesses, likewise.
     exchanges: u32,

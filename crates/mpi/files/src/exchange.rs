@@ -8,7 +8,7 @@
 //! An aggregator fetches the bytes of ranks on its node from their memory, or puts them there, where that is one run;
 //! those ranks have nothing to do until all agree that it is over. The others send messages.
 //!
-//! Each rank tells each aggregator once for a view how the view is laid out. From then on both sides know from what all
+//! Each rank sends each aggregator the layout of its view, once for a view. From then on both sides know from what all
 //! ranks gather for each call which bytes go into which window: messages hold data and nothing else.
 //!
 //! Reads and writes of an aggregator are jobs, which run with the state unlocked: in a blocking call by its own thread, or
@@ -24,7 +24,7 @@
 //!
 //! Every message of an exchange is sent and received, whatever happens: an error only changes what is in it. A process
 //! without memory for the data of a window sends nothing in its place, or receives it into nothing. An aggregator that
-//! cannot place the data of others, for want of memory or of their descriptions, says so before they send any.
+//! cannot place the data of others, for want of memory or of their descriptions, reports that before they send any.
 //!
 //! Holes in a window of a write are not written: any process may write there meanwhile, through another opening of the
 //! file or through this one. Ranks whose bytes overlap are put in their order everywhere, so what is written is as if
@@ -54,7 +54,7 @@ use super::{FILES, file_of};
 use messages::p2p::{start_recv, start_send};
 use objects::state::State;
 
-/// What a rank has said of its part.
+/// What a rank has announced of its part.
 #[derive(Clone, Debug)]
 pub struct Said {
     /// Positions of its view.
@@ -90,7 +90,7 @@ pub struct Exchange {
     description: Vec<u64>,
     described: bool,
     describing: Vec<ReqId>,
-    /// What aggregators say of the descriptions.
+    /// What aggregators answer to the descriptions.
     answers: Vec<Answer>,
     /// What goes between this rank and aggregators by messages.
     flows: Vec<Flow>,
@@ -121,7 +121,7 @@ struct Answer {
 
 /// Most words that describe a view. A view that takes more goes without aggregators.
 pub(crate) const MOST_WORDS: usize = 1 << 20;
-/// Tags of the descriptions of views and of what is said of them, beside that of data.
+/// Tags of the descriptions of views and of the answers to them, beside that of data.
 const DESCRIPTION: i32 = 1;
 const ANSWER: i32 = 2;
 
@@ -204,8 +204,8 @@ impl Exchange {
         said.memory.unwrap_or(0).wrapping_add(position - said.positions.start)
     }
 
-    /// Goes on; whether anything happened. Over when [`Exchange::is_over`] says so; then the transfer is settled. What
-    /// blocks is left to the caller: [`Exchange::take_job`].
+    /// Goes on; whether anything happened. Over when [`Exchange::is_over`]; then the transfer is settled. What blocks
+    /// is left to the caller: [`Exchange::take_job`].
     pub fn advance(&mut self, state: &mut State, transfer: &mut Transfer) -> bool {
         let mut happened = false;
         while !self.has_nothing_to_do() {
@@ -309,7 +309,7 @@ impl Exchange {
         true
     }
 
-    /// Tells the aggregators how the view is laid out, once, and asks whether they can place what comes.
+    /// Sends the aggregators the layout of the view, once, and asks whether they can place what comes.
     fn describe(&mut self, state: &mut State) -> bool {
         let before = self.describing.len();
         self.describing.retain(|&id| state.p2p.take(id).is_none());
@@ -383,7 +383,7 @@ impl Exchange {
 }
 
 /// A collective access has failed on all processes: the next one describes the views anew, since an aggregator may not
-/// have heard of them.
+/// have received them.
 pub(super) fn forget_views(state: &mut State, fh: abi::File) {
     if let Ok(file) = FILES.get_mut(&mut state.tables).get_mut(fh) {
         (file.described, file.views) = (false, None);

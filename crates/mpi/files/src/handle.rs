@@ -8,7 +8,7 @@ use objects::domain::Token;
 use objects::errhandler::{Handler, Target, called, handle_of};
 use objects::state::State;
 
-/// The handler of a file, and the handle that it is told of; what names no file has that of `MPI_FILE_NULL`.
+/// The handler of a file, and the handle that the handler gets; what names no file has that of `MPI_FILE_NULL`.
 pub fn handler_of(state: &State, file: abi::File) -> (Handler, usize) {
     match FILES.get(&state.tables).get(file) {
         Ok(found) => (found.errhandler, file.0),

@@ -6,7 +6,7 @@
 //!   data access ──► Transfer: arguments checked, position taken, memory and view joined
 //!              ├─ blocking: runs at once, with the state unlocked                              (access)
 //!              ├─ nonblocking: moved by a worker, unless it is short                           (access)
-//!              └─ collective: an operation that talks to the others; one at a time of a file   (collective)
+//!              └─ collective: an operation over all ranks; one at a time of a file           (collective)
 //! ```
 //! Writes may end in a stage, from which a thread of the library writes them behind (`staged`).
 //!
@@ -133,7 +133,7 @@ impl Grain {
 
 /// An open file.
 pub struct File {
-    /// The processes that opened it, in a context that nobody else uses.
+    /// The processes that opened it, in a context that nothing else uses.
     pub comm: abi::Comm,
     pub storage: Arc<Posix>,
     pub grain: Grain,
@@ -185,8 +185,8 @@ impl File {
         self.staged.as_ref().filter(|_| !self.atomic).map(|staged| staged.stage.clone())
     }
 
-    /// Who accesses which part of `span` in a collective call, with windows of `window` bytes at most. `ordered`: a
-    /// byte has the same process in every call. All processes come to the same plan.
+    /// Which process accesses which part of `span` in a collective call, with windows of `window` bytes at most.
+    /// `ordered`: a byte has the same process in every call. All processes come to the same plan.
     pub fn plan(&self, span: Range<u64>, processes: u64, window: u64, ordered: bool) -> Plan {
         let aggregators = self.hints.cb_nodes;
         let (block, stripes) = match self.hints.cb_block_size {

@@ -177,7 +177,7 @@ fn open_on(t: &mut Token, comm: abi::Comm, path: PathBuf, amode: i32, own: Resul
 }
 
 /// The hints of the file that the environment variable `ROMIO_HINTS` names, one a line: a key and a value, apart by
-/// blanks. What the program says goes before them.
+/// blanks. The program's own hints go before them.
 fn hints_of_system() -> Vec<(String, String)> {
     let text = std::env::var_os("ROMIO_HINTS").and_then(|path| std::fs::read_to_string(path).ok());
     let pair = |line: &str| {

@@ -74,7 +74,7 @@ fn resize(
     agree(t, comm, done)
 }
 
-/// Gives `mine` if all processes have a value and say the same `words`; a caller waits for all.
+/// Gives `mine` if all processes have a value and send the same `words`; a caller waits for all.
 ///
 /// # Errors
 /// What one of them had; `MPI_ERR_NOT_SAME`.

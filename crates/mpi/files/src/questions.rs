@@ -44,7 +44,7 @@ struct Asked {
     answer: Option<Result<Option<Answer>>>,
 }
 
-/// What another process has said.
+/// What another process has answered.
 #[derive(Clone, Default)]
 pub(super) struct Answer {
     pub words: [u64; 2],
@@ -105,7 +105,7 @@ pub(super) fn answer(state: &mut State, asker: Asker, answer: Option<Answer>) {
     state.p2p.answer(asker.peer, head, &mut PeerBytes::of(&bytes));
 }
 
-/// Who takes the frames of files.
+/// The handler of files' frames.
 pub struct Serve;
 
 impl Handler<State> for Serve {

@@ -52,7 +52,7 @@ pub struct Pages {
     numbers: u64,
     /// The pages that this process lends words of.
     own: Vec<Own>,
-    /// Those of others, by what names them.
+    /// Pages of other processes, by what names them.
     others: BTreeMap<[u64; 4], Arc<SharedSegment>>,
 }
 
@@ -124,7 +124,7 @@ impl SharedPointer {
         pointer
     }
 
-    /// Kept by rank 0, whom all others ask: where they cannot reach a word of it. To be called by all.
+    /// Kept by rank 0, which all others ask: where they cannot reach a word of it. To be called by all.
     pub fn by_messages(t: &mut Token, comm: abi::Comm, rank: u32) -> Result<SharedPointer> {
         let kept = (rank == 0).then(|| FILES.get_mut(&mut t.lock().tables).pages.keep());
         let mut words = kept.as_ref().map_or([0; WORDS], SharedPointer::words);

@@ -9,7 +9,7 @@
 //! |---------------------------------------|------------------|------------------------------|
 //! | reads by itself                       | drained if it reads there, or behind the end of the file | likewise, asked for by a message |
 //! | writes by itself                      | comes behind     | drained if it writes there   |
-//! | takes part in a collective read       | drained before processes tell each other where they read | by each itself |
+//! | takes part in a collective read       | drained before processes exchange where they read | by each itself |
 //! | takes part in a collective write      | drained where it writes | comes behind          |
 //! | sync, close, size, atomic mode, hints | drained          | by each itself               |
 //!
@@ -42,7 +42,7 @@ pub struct Staged {
 /// The stages of this process, for those that ask for them.
 pub(crate) struct Stages {
     open: BTreeMap<u32, Open>,
-    /// Who waits until a stage has written so much.
+    /// Processes that wait until a stage has written so much.
     waiting: Vec<(Asker, Arc<Stage>, u64)>,
 }
 
@@ -198,10 +198,10 @@ fn drain_away(t: &mut Token, fh: abi::File) -> Result<()> {
     Ok(())
 }
 
-/// What came of data that was staged and is written by now; told once.
+/// What came of data that was staged and is written by now; returned once.
 ///
 /// # Errors
-/// The first one of the system's.
+/// The first error of the system's.
 pub(super) fn outcome(file: &File) -> Result<()> {
     let error = file.staged.as_ref().and_then(|staged| staged.stage.take_error());
     error.map_or(Ok(()), |error| Err(failed("the system could not write staged data to the file")(error)))
@@ -247,7 +247,7 @@ pub(super) fn serve_counts(state: &mut State, asker: Asker, context: u64) {
     );
 }
 
-/// Another process reads what is staged here: bytes, and behind them a bit for each that says whether it is there.
+/// Another process reads what is staged here: bytes, and behind them a bit for each: whether it is there.
 pub(super) fn serve_peek(state: &mut State, asker: Asker, context: u64, place: u64, len: u64) {
     let most = most_of(state.p2p.most(asker.peer()));
     let Some(stage) = staged_for(state, asker, context).filter(|_| len <= most as u64) else {

@@ -220,7 +220,7 @@ impl Operation<State> for Flush {
         Done { error: self.result.map_or_else(|error| error.class, |()| abi::SUCCESS), ..EMPTY }
     }
 
-    /// Nobody else depends on it.
+    /// No other process depends on it.
     fn give_up(&mut self, _state: &mut State) -> Afterlife {
         Afterlife::Gone
     }

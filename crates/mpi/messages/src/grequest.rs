@@ -31,7 +31,7 @@ impl Generalized {
         Done { status, error, owner: 0 }
     }
 
-    /// Tells the program that the request is gone. Its error code is that of the call that comes here (MPI-5.0 section 13.2).
+    /// Calls the program's free function. Its error code is that of the call that comes here (MPI-5.0 section 13.2).
     pub fn free(&self, _unlocked: &mut Token) -> Result<()> {
         match self.free.call(self.extra_state) {
             abi::SUCCESS => Ok(()),
@@ -39,7 +39,7 @@ impl Generalized {
         }
     }
 
-    /// Tells the program that the request is cancelled.
+    /// Calls the program's cancel function.
     pub fn cancel(&self, _unlocked: &mut Token) -> Result<()> {
         match self.cancel.call(self.extra_state, i32::from(self.complete)) {
             abi::SUCCESS => Ok(()),

@@ -8,7 +8,7 @@
 //! that are kept already, longer ones, and those of synchronous mode, whose answer it sends.
 //!
 //! A short message takes no request, no allocation, no lock below `MPI_THREAD_MULTIPLE` and no system call. `pml-ob1`
-//! and `btl-vader` tell how longer ones go.
+//! and `btl-vader` describe how longer ones go.
 //!
 //! Buffered sends are charged to the attached buffer and packed into the library's memory (`buffer`). Each partition of
 //! a partitioned send is a message of its own (`partitioned`).

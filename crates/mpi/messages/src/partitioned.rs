@@ -1,6 +1,6 @@
 //! Partitioned point-to-point communication (MPI-5.0 chapter 4).
 //!
-//! A channel is set up once, when both sides have initialised: the sender tells the receiver how it cuts the
+//! A channel is set up once, when both sides have initialised: the sender announces to the receiver how it cuts the
 //! message. From then on every partition is a message of its own, which leaves at its `MPI_Pready`, before the
 //! others.
 //!
@@ -26,11 +26,11 @@ use objects::immediate::EMPTY;
 use objects::memory::{of_vec_mut, of_words};
 use objects::state::State;
 
-/// Partitioned messages travel in the library's context, where these bits of the source tell them from all else.
+/// Partitioned messages travel in the library's context, where these bits of the source distinguish them.
 const SETUP: u32 = 1 << 30;
 const PARTITION: u32 = 1 << 29;
 
-/// What the sender tells the receiver: partitions, bytes of each, tag of the first.
+/// What the sender announces to the receiver: partitions, bytes of each, tag of the first.
 const SETUP_WORDS: usize = 3;
 
 /// One side of a partitioned channel.

@@ -1,4 +1,4 @@
-//! What a program can ask about the ABI, and tell the library about its Fortran compiler (MPI-5.0 chapter 20).
+//! What a program can ask about the ABI, and set for its Fortran compiler (MPI-5.0 chapter 20).
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -27,7 +27,7 @@ pub fn get_info(t: &mut Token, info: &mut abi::Info) -> Result<()> {
     Ok(())
 }
 
-/// What the program said about Fortran; each part can be said once in the life of the process.
+/// What the program has set for Fortran; each part can be set once in the life of the process.
 struct Fortran {
     info: Option<Info>,
     booleans: Option<Booleans>,
@@ -47,7 +47,7 @@ fn fortran() -> MutexGuard<'static, Fortran> {
 
 const SET_BEFORE: Error = Error::new(abi::ERR_ABI, "the properties of the Fortran compiler are already set");
 
-/// `MPI_Abi_get_fortran_info`: `MPI_INFO_NULL` until the program has said something.
+/// `MPI_Abi_get_fortran_info`: `MPI_INFO_NULL` until the program has set something.
 pub fn get_fortran_info(t: &mut Token, info: &mut abi::Info) -> Result<()> {
     *info = match fortran().info.clone() {
         Some(known) => t.lock().infos.add(known)?,

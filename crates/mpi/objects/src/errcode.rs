@@ -34,7 +34,7 @@ impl ErrorTable {
         if standard(code).is_some() { Some(code) } else { self.class_of.get(&code).copied() }
     }
 
-    /// What `MPI_Error_string` says.
+    /// What `MPI_Error_string` returns.
     pub fn string(&self, code: i32) -> Option<&str> {
         if let Some(text) = standard(code) {
             return Some(text);

@@ -23,7 +23,7 @@ pub struct KeepPolling {
 /// Polls between two readings of the clock.
 const POLLS: u32 = 16;
 
-/// Polls again and again, for at most `limit` and as long as `worth` says; what `poll` found.
+/// Polls again and again, for at most `limit` and as long as `worth` holds; what `poll` found.
 pub fn poll_for<S, R>(
     at: &mut S,
     limit: Duration,

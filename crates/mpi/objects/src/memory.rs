@@ -10,7 +10,7 @@ use osc::{Combiner, Element, Side};
 
 use crate::datatype::Items;
 
-/// What is said where the library wants to keep a copy of as much data as the program names.
+/// The error where the library wants to keep a copy of as much data as the program names.
 pub const NO_MEMORY: Error = Error::new(abi::ERR_NO_MEM, "the system has no memory for a copy of the data");
 
 /// Bytes of the library's own, zero.

@@ -20,7 +20,7 @@ pub enum Function {
 pub enum Operation {
     /// One of the standard's.
     Predefined(abi::Op),
-    /// The program's.
+    /// A function of the program.
     User { function: Function, commutes: bool },
 }
 

@@ -1,4 +1,4 @@
-//! The parameters in force. Rooms declare their own; the crate `parameters` lists them.
+//! The parameters in force. Crates declare their own; the crate `parameters` lists them.
 
 use coll::tuned::Tuned;
 use engine::EngineParams;
@@ -23,7 +23,7 @@ pub struct Params {
     pub staging: Staging,
     /// How a wait spends its time.
     pub waiting: Policy,
-    /// Where every value came from, for MPI_T and for other rooms' parameters.
+    /// Where every value came from, for MPI_T and for other crates' parameters.
     pub values: mca::Values,
 }
 
@@ -64,7 +64,7 @@ impl Params {
         Ok(())
     }
 
-    /// Says which settings name no parameter; mpiexec does this for its jobs.
+    /// Reports which settings name no parameter; mpiexec does this for its jobs.
     pub fn report_unknown(&self) {
         for unknown in parameters::registry().unknown(&self.values) {
             eprintln!("{unknown}");

@@ -1,7 +1,7 @@
 //! Hardware that processes may share, and the parts of a communicator that do (MPI-5.0 sections 7.4.2 and 9.1.2).
 //!
 //! A process is *restricted* to one of a type of resource, a package say, if all processors that it may use at the
-//! moment belong to that one. Only then can it be told with whom it shares it.
+//! moment belong to that one. Only then are the processes known with which it shares that one.
 
 use abi::Result;
 use hardware::{CpuSet, Topology, Unit};
@@ -61,7 +61,7 @@ pub fn get_hw_resource_info(t: &mut Token, info: &mut abi::Info) -> Result<()> {
 }
 
 /// The colour by which `MPI_Comm_split_type` splits when hints name a type of resource; `MPI_UNDEFINED` for a process
-/// that shares no such resource, and for a type that nobody knows.
+/// that shares no such resource, and for a type that is not known.
 pub fn colour_of(state: &State, name: &str) -> i32 {
     if name == "mpi_shared_memory" {
         return state.node();

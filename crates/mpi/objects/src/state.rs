@@ -26,20 +26,20 @@ use crate::sessions::Sessions;
 
 /// Everything behind the guard.
 pub struct State {
-    /// Opens what rooms keep in statics of their own.
+    /// Opens what crates keep in statics of their own.
     pub tables: Tables,
     /// What this process shares with those of its node, whatever carries their messages.
     pub node: Option<Arc<Node>>,
     /// The way to other processes: transports, the message layer, active messages.
     pub p2p: P2p,
-    /// Who takes frames beside the message layer.
+    /// The handlers that take frames beside the message layer.
     pub classes: Classes<State>,
     /// Communicators by handle.
     pub comms: Comms,
     /// Requests that are more than one point-to-point operation, and the registry of what must be advanced.
     pub requests: Requests<State>,
-    /// What is to be done with the state unlocked, since it calls the program. The room that pushes an entry keeps what the
-    /// entry is about in a queue of its own.
+    /// What is to be done with the state unlocked, since it calls the program. The crate that pushes an entry keeps
+    /// what the entry is about in a queue of its own.
     pub due: VecDeque<fn(&mut Token)>,
     /// What a lost peer amounts to, for a process that has joined its job.
     pub on_loss: fn(&mut State, Peer),
@@ -103,7 +103,7 @@ pub struct Predefined {
 }
 
 impl State {
-    /// The state before initialisation: objects that may exist then, and nobody to talk to but oneself.
+    /// The state before initialisation: objects that may exist then, and no peer but this process.
     pub fn new() -> State {
         let params = Params::read();
         State {

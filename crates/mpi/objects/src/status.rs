@@ -1,4 +1,4 @@
-//! What a status says (MPI-5.0 sections 3.2.5, 3.8.4, 5.1.11 and 13.3).
+//! What a status holds (MPI-5.0 sections 3.2.5, 3.8.4, 5.1.11 and 13.3).
 
 use abi::{Count, Datatype, Error, Result, Status};
 use ffi::CountMut;

@@ -1,4 +1,4 @@
-//! What the engine asks of the state: progress, whom to wake, what is due with the state unlocked.
+//! What the engine asks of the state: progress, which threads to wake, what is due with the state unlocked.
 
 use std::time::Instant;
 
@@ -162,7 +162,7 @@ impl State {
         done
     }
 
-    /// Acts on the peers that were lost: what ends the job says why, which the error of a request does not know.
+    /// Acts on the peers that were lost: what ends the job reports why, which the error of a request does not know.
     #[cold]
     fn take_losses(&mut self) {
         while let Some(peer) = self.p2p.next_lost() {
@@ -171,7 +171,7 @@ impl State {
     }
 }
 
-/// Waits until `ready` gives a result that anybody's progress may bring, making progress meanwhile.
+/// Waits until `ready` gives a result that any thread's progress may bring, making progress meanwhile.
 #[inline]
 pub fn wait_for<R>(t: &mut Token, ready: impl FnMut(&mut State) -> Option<R>) -> R {
     wait(t, How::Parked(Interest::Change), ready)

@@ -144,7 +144,7 @@ pub fn finalize(t: &mut Token) -> Result<()> {
     objects::attr::delete_all(t, abi::COMM_SELF)?;
     objects::attr::delete_all(t, abi::COMM_WORLD)?;
     flush_buffers(t);
-    // All ranks of the world stay until everyone has sent all it had: a rank that leaves can answer nobody.
+    // All ranks of the world stay until each has sent all it had: a rank that leaves answers no peer.
     collectives::meet_to_finalize(t);
     if t.lock().sessions.is_empty() {
         say_goodbye(t);
@@ -182,7 +182,7 @@ fn settle(t: &mut Token) {
     wait_actively(t, |state| (state.p2p.idle() && state.p2p.bml.is_flushed()).then_some(()));
 }
 
-/// Lets everything that this process started reach its peers, and tells them that it leaves: its end is no loss then. It
+/// Lets everything that this process started reach its peers, and announces that it leaves: its end is no loss then. It
 /// waits for no peer that is not to receive something from it.
 fn say_goodbye(t: &mut Token) {
     settle(t);
@@ -234,14 +234,14 @@ fn wait_in(t: &mut Token, fence: pmi::Fence) {
     }
 }
 
-/// The last user of MPI leaves, the world or a session: peers and the launcher are told, so that the process may exit.
+/// The last user of MPI leaves, the world or a session: it informs peers and launcher, so that the process may exit.
 pub fn leave(t: &mut Token) {
     flush_buffers(t);
     say_goodbye(t);
     engine::end_outside(t);
     DOMAIN.set_mode(Mode::After, false);
     if let Some(world) = &mut t.lock().world {
-        // The launcher may be gone already; then nobody needs to know.
+        // The launcher may be gone already; then it need not know.
         let _ = world.job.finalized();
     }
 }
@@ -329,8 +329,8 @@ pub fn info_create_env(
     Ok(())
 }
 
-/// What `MPI_Info_create_env` knows before initialisation (MPI-5.0 section 11.2.1): what our launcher told, else what
-/// can be seen.
+/// What `MPI_Info_create_env` knows before initialisation (MPI-5.0 section 11.2.1): what our launcher has passed, else
+/// what can be seen.
 pub fn environment() -> Info {
     if let Some(told) = pmi::told::info() {
         return with_memory_kinds(told.into_iter().collect());

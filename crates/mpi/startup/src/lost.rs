@@ -13,7 +13,7 @@ use windows::WINDOWS;
 /// others may wait for what such a request was to bring about: so the job ends, unless the program handles errors of
 /// all objects that contain the peer. It ends in any case where the message layer is set to do as its original did.
 ///
-/// A peer that has said goodbye is no loss, and a process that has has nothing to wait for.
+/// A peer that has sent its goodbye is no loss, and a process that has sent its own has nothing to wait for.
 #[cold]
 pub(crate) fn peer_lost(state: &mut State, peer: Peer) {
     state.lost.push(peer);

@@ -16,7 +16,7 @@ use objects::info::Info;
 use objects::sessions::{SETS, Session};
 use objects::state::State;
 
-/// `MPI_Session_init`: joins the job if nobody has yet.
+/// `MPI_Session_init`: joins the job if the process has not yet.
 pub fn init(
     t: &mut Token,
     info: abi::Info,

@@ -1,6 +1,6 @@
-//! Categories: one per room, holding what is named after it (MPI-5.0 section 15.3.9).
+//! Categories: one per crate, holding what is named after it (MPI-5.0 section 15.3.9).
 //!
-//! A parameter, variable or event belongs to the room with the longest name that its own begins with; so does a room.
+//! A parameter, variable or event belongs to the crate with the longest name that its own begins with; so does a crate.
 
 use std::ffi::CStr;
 use std::sync::LazyLock;
@@ -13,7 +13,7 @@ use super::variables::VARIABLES;
 use super::{NO_NAME, REGISTRY, at, open, put};
 use objects::domain::Token;
 
-/// Rooms without parameters that count something.
+/// Crates without parameters that count something.
 const MORE: [&str; 2] = ["pml_ob1", "btl_self"];
 
 static NAMES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
@@ -25,7 +25,7 @@ static NAMES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     names
 });
 
-/// The room, if any, that something of this name belongs to.
+/// The crate, if any, that something of this name belongs to.
 fn room_of(name: &str) -> Option<&'static str> {
     let holds = |room: &&&str| name.strip_prefix(**room).is_some_and(|rest| rest.starts_with('_'));
     NAMES.iter().filter(holds).max_by_key(|room| room.len()).copied()

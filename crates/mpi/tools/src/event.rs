@@ -172,7 +172,7 @@ fn level(safety: i32) -> Result<()> {
     if levels.contains(&safety) { Ok(()) } else { Err(NO_LEVEL) }
 }
 
-/// `MPI_T_event_callback_set_info`: no hint says anything to this library.
+/// `MPI_T_event_callback_set_info`: this library knows no hints.
 pub fn event_callback_set_info(
     t: &mut Token,
     registration: TEventRegistration,

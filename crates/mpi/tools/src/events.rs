@@ -1,4 +1,4 @@
-//! Events: what happened inside, told to callbacks (MPI-5.0 section 15.3.8).
+//! Events: what happened inside, reported to callbacks (MPI-5.0 section 15.3.8).
 //!
 //! ```text
 //!   something happens (library locked)      a call waits, or a test polls (library unlocked)
@@ -22,7 +22,7 @@ use pml::Notice;
 
 use objects::state::State;
 
-/// What an event says, in this order: how a field is called, and whether it is an `int` or an `MPI_Count`.
+/// A kind of event. Each field has a name, and is an `int` or an `MPI_Count`.
 pub(super) struct Kind {
     pub name: &'static str,
     pub description: &'static str,
@@ -95,13 +95,13 @@ pub(super) static EVENTS: Guarded<Events> = Guarded::new(Events {
 });
 
 impl Events {
-    /// Whether somebody wants to know of this kind.
+    /// Whether a registration wants this kind.
     #[inline]
     fn wants(&self, kind: usize) -> bool {
         self.wanted & 1 << kind != 0
     }
 
-    /// Keeps an event until callbacks can be called; `values` as its kind's fields say.
+    /// Keeps an event until callbacks can be called; `values`: its fields, in the order of its kind.
     fn raise(&mut self, kind: usize, values: [i64; MOST_FIELDS]) {
         if !self.wants(kind) {
             return;
@@ -137,7 +137,7 @@ impl Events {
         self.wanted != 0
     }
 
-    /// The next event, and who is to be told: registration, callback and its data.
+    /// The next event, and its receivers: registration, callback and its data.
     fn next(&mut self) -> Option<(Instance, Vec<Interested>)> {
         let instance = self.queue.pop_front()?;
         let interested = self.registrations.iter().filter(|(_, one)| one.kind == instance.kind);
@@ -184,7 +184,7 @@ pub(super) fn now() -> i64 {
     (platform::clock::seconds() * 1e9) as i64
 }
 
-/// Keeps an event until callbacks can be called; `values` as its kind's fields say.
+/// Keeps an event until callbacks can be called; `values`: its fields, in the order of its kind.
 pub fn raise(state: &mut State, kind: usize, values: [i64; MOST_FIELDS]) {
     EVENTS.get_mut(&mut state.tables).raise(kind, values);
 }

@@ -1,4 +1,4 @@
-//! The performance variables that exist (MPI-5.0 section 15.3.7): one line for each room that declares some.
+//! The performance variables that exist (MPI-5.0 section 15.3.7): one line for each crate that declares some.
 
 use std::sync::LazyLock;
 
@@ -73,10 +73,10 @@ impl Variable {
     }
 }
 
-/// Calls a function with what the variables of a room are read from.
+/// Calls a function with what the variables of a crate are read from.
 type Lend<T> = fn(&State, fn(&T) -> u64) -> u64;
 
-/// Adds the variables of a room.
+/// Adds the variables of a crate.
 fn collect<T>(all: &mut Vec<Variable>, room: &'static [mca::Variable<T>], lend: Lend<T>) {
     all.extend(room.iter().map(|&mca::Variable { name, quantity, read, description }| Variable {
         name,
@@ -87,7 +87,7 @@ fn collect<T>(all: &mut Vec<Variable>, room: &'static [mca::Variable<T>], lend: 
     }));
 }
 
-/// What MPI says of a quantity.
+/// How MPI_T describes a quantity.
 pub(super) trait Shown {
     fn class(&self) -> i32;
     fn datatype(&self) -> abi::Datatype;

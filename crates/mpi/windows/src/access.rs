@@ -60,7 +60,7 @@ pub(super) enum Reach {
     Far,
 }
 
-/// What is said if the target's memory does not hold the data.
+/// The error if the target's memory does not hold the data.
 const RANGE: Error =
     Error::new(abi::ERR_RMA_RANGE, "the operation reaches beyond the memory that the target exposes");
 
@@ -111,7 +111,7 @@ impl Window {
         Ok(Some((rank, data)))
     }
 
-    /// What is said of an operation whose target the system does not let this process reach: that it is lost, if so.
+    /// The error of an operation whose target the system does not let this process reach: that it is lost, if so.
     #[cold]
     pub(super) fn explain(&self, rank: u32, error: Error) -> Error {
         if error.class == abi::ERR_RMA_RANGE && self.has_ended(rank) { LOST } else { error }
@@ -139,6 +139,6 @@ impl Window {
     }
 }
 
-/// What is said if the two sides do not fit together.
+/// The error if the two sides do not fit together.
 pub(super) const UNEQUAL: Error =
     Error::new(abi::ERR_TYPE, "the data at the origin and at the target differ in length");

@@ -35,7 +35,7 @@ use objects::state::State;
 /// Alignment in bytes where the info object does not ask for more: a cache line.
 const ALIGNMENT: usize = 64;
 
-/// Bytes of a block that nobody registers, at least.
+/// Bytes of a block that is not registered, at least.
 const SHORTEST: usize = 64 << 10;
 /// Bytes of a block that is longer than what is asked for, at most.
 const LONGEST: usize = 64 << 20;
@@ -79,7 +79,7 @@ pub struct Memory {
 #[derive(Debug)]
 struct Block {
     memory: Kind,
-    /// Its registration.
+    /// Its registration, if a transport has one.
     handle: Option<MemHandle>,
 }
 

@@ -241,7 +241,7 @@ impl Combination<'_> {
     }
 }
 
-/// Said of memory that only its process combines.
+/// The error for memory that only its process combines.
 const NOT_HERE: Error = Error::new(abi::ERR_INTERN, "the memory of the target is reached by messages alone");
 
 fn read(reach: &Reach, target: &mut Side, position: u64, bytes: &mut [u8]) -> Result<()> {

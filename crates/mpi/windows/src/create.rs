@@ -1,12 +1,12 @@
 //! Making and freeing windows (MPI-5.0 section 12.2).
 //!
 //! ```text
-//!   agree on a context id (it is in the handle, too) ─► tell each other of sizes, units, addresses and errors
+//!   agree on a context id (it is in the handle, too) ─► exchange sizes, units, addresses and errors
 //!     ─► map memory that the program has from MPI_Alloc_mem, if some have used that (lent.rs)
 //!     ─► the first rank of each node makes its segment: shared words | memory of the window, if the library makes it
 //!     ─► the others of the node map it ─► all could?
 //! ```
-//! A process that cannot go on says so in the next exchange, so that all processes get an error and none waits.
+//! A process that cannot go on reports that in the next exchange, so that all processes get an error and none waits.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ pub(super) struct Part {
     pub base: usize,
 }
 
-/// What the processes tell each other, in words.
+/// What each process announces to the others, in words.
 const SAID: usize = 6;
 
 /// Alignment in bytes of a rank's memory where it need not follow that of the rank before.
@@ -106,13 +106,13 @@ fn make(t: &mut Token, part: Part, info: abi::Info, comm: abi::Comm, win: &mut a
         return made;
     };
     if WINDOWS.get(&t.lock().tables).get(*win)?.far.is_some() {
-        // Nobody sends messages about the window before all have it.
+        // No process sends messages about the window before all have it.
         collectives::barrier(t, collectives::Mode::Own, comm)?;
     }
     Ok(base)
 }
 
-/// All that the processes must tell each other, and the window that comes of it.
+/// All that the processes must exchange, and the window that comes of it.
 fn agree(t: &mut Token, part: Part, info: abi::Info, comm: abi::Comm, inner: abi::Comm) -> Result<Window> {
     let given = t.lock().infos.hints(info);
     let checked = given.as_ref().map_err(|&error| error).and_then(|_| check(part));
@@ -240,7 +240,7 @@ struct Layout {
 }
 
 impl Layout {
-    /// `all`: what each rank said; `near`: the ranks of this node.
+    /// `all`: what each rank announced; `near`: the ranks of this node.
     fn of(flavor: i32, all: &[&[u64]], near: &[u32]) -> Layout {
         let mapped = matches!(flavor, abi::WIN_FLAVOR_ALLOCATE | abi::WIN_FLAVOR_SHARED);
         if !mapped {
@@ -282,7 +282,7 @@ const UNSHARED: Error = Error::new(
      namespaces, or of a program that may not be read",
 );
 
-/// What a process says of its part of a segment: these bits. 0: it has none, for want of memory.
+/// What a process announces of its part of a segment: these bits. 0: it has none, for want of memory.
 const SHARES: u64 = 1;
 /// It can read and write the memory of all others of its node.
 const REACHES: u64 = 2;

@@ -82,7 +82,7 @@ pub struct Far {
     pub joined: Joined,
     /// Locks of this process's own that others want.
     pub queue: Vec<Waiting>,
-    /// Who wants or holds one.
+    /// Ranks that want or hold one.
     pub holders: Holders,
     /// The library's thread answers while the program computes.
     pub helped: bool,
@@ -104,7 +104,7 @@ impl Far {
     }
 }
 
-/// What is said of operations that fail at their target.
+/// The error of operations that fail at their target.
 pub(super) const AT_TARGET: Error =
     Error::new(abi::ERR_RMA_RANGE, "an operation reached memory that its target does not expose");
 
@@ -113,7 +113,7 @@ impl Window {
         Peer(self.group.members()[rank as usize])
     }
 
-    /// The rank of a peer that says which it is.
+    /// The rank that a peer names as its own, if it is.
     pub fn rank_of(&self, peer: Peer, said: u64) -> Option<u32> {
         let rank = u32::try_from(said).ok()?;
         (self.group.members().get(rank as usize) == Some(&peer.0)).then_some(rank)
@@ -403,7 +403,7 @@ impl Window {
     }
 }
 
-/// Tells a rank that this process has posted for it, or has completed its access to it.
+/// Announces to a rank that this process has posted for it, or has completed its access to it.
 pub(super) fn tell(t: &mut Token, win: abi::Win, rank: u32, kind: u8) -> Result<()> {
     let me = WINDOWS.get(&t.lock().tables).get(win)?.rank;
     request(t, win, rank, kind, &[me.into()], &[])
@@ -427,7 +427,7 @@ impl Operation<State> for Pending {
     fn is_over(&mut self, state: &mut State) -> bool {
         if self.result.is_none() {
             let State { tables, p2p, .. } = state;
-            // Whoever has freed the window was told there.
+            // The caller that freed the window got the outcome there.
             let window = WINDOWS.get_mut(tables).get_mut(self.win).ok();
             self.result = window.map_or(Some(Ok(())), |window| window.take(&mut p2p.bml, self.token));
         }

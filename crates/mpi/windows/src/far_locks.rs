@@ -121,12 +121,12 @@ fn acquire(t: &mut Token, win: abi::Win, target: u32, exclusive: bool, holds: bo
 }
 
 /// # Errors
-/// `MPI_ERR_PROC_ABORTED` if the process of a rank has ended, though no transport has said so yet.
+/// `MPI_ERR_PROC_ABORTED` if the process of a rank has ended, though no transport has reported that yet.
 fn has_ended(t: &mut Token, win: abi::Win, target: u32) -> Result<()> {
     if WINDOWS.get(&t.lock().tables).get(win)?.has_ended(target) { Err(HOLDER_ENDED) } else { Ok(()) }
 }
 
-/// What is said of a lock that its target has no place for.
+/// The error of a lock that its target has no place for.
 pub(super) const NOT_GRANTED: Error = Error::new(
     abi::ERR_RMA_SYNC,
     "the target does not grant the lock: this process wants or holds one of it already, or it has no such window",
@@ -223,7 +223,7 @@ impl Windows {
         decided
     }
 
-    /// Nobody waits for the locks of a window any more.
+    /// No rank waits for the locks of a window any more.
     pub(super) fn forget_waiting(&mut self, window: &Window) {
         self.waiting -= window.waiting();
     }
@@ -282,7 +282,7 @@ impl Window {
         if in_turn && let Some(past) = past {
             past.abandon(self.control.view(), self.local, &mut self.announced);
         }
-        // Nobody would give back what was granted before, or is granted to a rank that is lost.
+        // No rank would give back what was granted before, or is granted to a rank that is lost.
         if (in_turn && *granted) || ((in_turn || by_past) && self.has_left(*rank)) {
             osc::release(self.control.view(), *wish, |local| self.ring(local));
         }

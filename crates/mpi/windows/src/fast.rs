@@ -1,5 +1,5 @@
 //! The fast paths: right arguments, predefined types, memory that this process maps, an open epoch, the window that was
-//! used last. [`Attempt::FULL_PATH`]: the ordinary function finds out why, and does it or tells what is wrong.
+//! used last. [`Attempt::FULL_PATH`]: the ordinary function finds out why, and does it or reports what is wrong.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -67,7 +67,7 @@ fn copy(from: UserMem, to: UserMem) {
 /// Others see what operations before this do before what operations after this see.
 #[inline(always)]
 pub(super) fn order() {
-    // An exchange is the fastest instruction that does it; the word is nobody's.
+    // An exchange is the fastest instruction that does it; no other thread sees the word.
     std::hint::black_box(AtomicU32::new(0).swap(1, Ordering::SeqCst));
 }
 

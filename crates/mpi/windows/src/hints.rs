@@ -3,7 +3,7 @@
 use objects::comm::hints::{KINDS, ONLY_KINDS, are_known_kinds};
 use objects::info::Info;
 
-/// Hints that are true or false, and what they are if nobody gives them.
+/// Hints that are true or false.
 const FLAGS: [&str; 4] = ["no_locks", "same_size", "same_disp_unit", NONCONTIGUOUS_KEY];
 const NONCONTIGUOUS_KEY: &str = "alloc_shared_noncontig";
 const ORDERING: &str = "accumulate_ordering";
@@ -68,7 +68,7 @@ pub(super) fn known(hints: &Info, alignment: Option<u64>) -> Info {
     known
 }
 
-/// Says of a window whether its memory need not be contiguous.
+/// Sets of a window whether its memory need not be contiguous.
 pub(super) fn set_noncontiguous(known: &mut Info, is: bool) {
     known.set(NONCONTIGUOUS_KEY, if is { "true" } else { "false" });
 }

@@ -324,7 +324,7 @@ fn a_rank_has_no_more_messages_kept_than_it_may_send() {
     assert!(!send(20, 3));
 }
 
-/// The lock's words say the same as what its holders do.
+/// The lock's words agree with what its holders do.
 #[test]
 fn a_shared_lock_is_given_back_as_such() {
     let mut process = Process::new();

@@ -1,8 +1,8 @@
 //! Created windows over memory of `MPI_Alloc_mem`, which the other processes of the node map.
 //!
 //! ```text
-//!   each process   says in the first exchange whether its memory is such    (create.rs)
-//!   if any is      ticket and place ─► each maps what the others of its node have, and says so with the rest
+//!   each process   announces in the first exchange whether its memory is such    (create.rs)
+//!   if any is      ticket and place ─► each maps what the others of its node have, and announces that with the rest
 //!   all could?     the memory is used as that of an allocated window; else as any other
 //! ```
 //! One block holds many parts, and the memory of many windows: a process maps another one's block once, as long as some
@@ -22,8 +22,8 @@ use collectives::gather_words;
 use objects::domain::Token;
 use objects::group::Group;
 
-/// Words that a process says of its memory: a ticket, and where its memory is in there, plus 1; all 0 for memory that
-/// cannot be mapped.
+/// Words that a process sends about its memory: a ticket, and where its memory is in there, plus 1; all 0 for memory
+/// that cannot be mapped.
 const SAID: usize = 5;
 
 /// The memory of the ranks of this node, as far as processes lend it to each other.

@@ -191,7 +191,7 @@ pub struct Window {
 pub struct Target {
     /// Its address: in this process if the memory is mapped or its own, else in the target.
     pub base: usize,
-    /// Bytes.
+    /// Its bytes.
     pub size: u64,
     /// Bytes of a displacement.
     pub unit: u64,
@@ -273,7 +273,7 @@ pub struct Windows {
     /// The one that was used last, and its handle.
     recent: Option<Box<Window>>,
     recent_handle: abi::Win,
-    /// The others.
+    /// The other windows.
     table: BTreeMap<u32, Box<Window>>,
     /// Locks of any window that this process holds.
     pub held: usize,

@@ -63,7 +63,7 @@ struct Delivery {
     source: u32,
     handler: u64,
     payload: Vec<u8>,
-    /// The process to tell when the function was called, with the words that it needs; `None`: this one.
+    /// The process to notify when the function was called, with the words that it needs; `None`: this one.
     from: Option<(Peer, About)>,
 }
 

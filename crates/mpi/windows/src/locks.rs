@@ -83,7 +83,7 @@ fn await_lock(t: &mut Token, win: abi::Win, wish: Wish) -> Result<()> {
 /// How long a process waits for others before it asks whether one of them has ended.
 pub(super) const TIMEOUT: Duration = Duration::from_millis(500);
 
-/// What is said where a lock cannot be had any more.
+/// The error where a lock cannot be had any more.
 pub(super) const HOLDER_ENDED: Error =
     Error::new(abi::ERR_PROC_ABORTED, "a process that holds the lock, or may hold it, has ended");
 

@@ -248,11 +248,11 @@ impl Network {
     }
 }
 
-/// What is said of accesses that the network could not carry out: their place was checked, so it is not that.
+/// The error of accesses that the network could not carry out: their place was checked, so it is not that.
 pub(super) const UNREACHED: Error =
     Error::new(abi::ERR_PROC_ABORTED, "the network does not reach the target of an operation any more");
 
-/// What a transport says.
+/// A transport's answer to an access.
 pub(super) type Begun = std::result::Result<(), Refusal>;
 
 /// Most bytes of copies: then the next one waits.

@@ -1,7 +1,7 @@
 //! Ranks of other nodes whose memory the network reads, writes and changes (`btl::RemoteMemory`).
 //!
 //! ```text
-//!   creation   each process registers its memory, and says so where it tells of its address      (offer)
+//!   creation   each process registers its memory, and sends the key with its address             (offer)
 //!   put        writes, whose end a flush asks for                get    reads, whose ends are events
 //!   combine    few integers of 8 bytes: updates, or fetches                                          (changes.rs)
 //! ```
@@ -27,7 +27,7 @@ use objects::domain::Token;
 use objects::memory::{of_user, of_vec};
 use objects::state::State;
 
-/// What a process says of its memory, in words.
+/// What a process announces of its memory, in words.
 pub(super) const OFFER: usize = 4;
 
 /// Memory of this process that is registered, and the peer by which its network is named.
@@ -43,8 +43,8 @@ const COPY: u64 = 64 << 10;
 /// Bytes that runs at the target have on average at least; shorter ones go by messages, many in one.
 const RUN: u64 = 1024;
 
-/// Registers memory of this process for the first of `peers` whose network does that; what to say of it, and what to keep.
-/// `mapped`: the processes of the node map it. `None`: messages alone reach it.
+/// Registers memory of this process for the first of `peers` whose network does that; what to announce, and what to
+/// keep. `mapped`: the processes of the node map it. `None`: messages alone reach it.
 pub(super) fn offer(
     state: &mut State,
     mut peers: impl Iterator<Item = Peer>,
@@ -70,7 +70,7 @@ pub(super) fn offers_atomics(words: &[u64; OFFER]) -> bool {
 }
 
 impl Registered {
-    /// Nobody uses the memory any more.
+    /// No process uses the memory any more.
     pub fn withdraw(self, bml: &mut Bml) {
         bml.deregister(self.peer, self.key);
     }

@@ -31,7 +31,7 @@ use objects::immediate::EMPTY;
 use objects::memory::{exposed_run, of_vec, of_vec_mut, read_at};
 use objects::state::State;
 
-/// Who takes the frames of windows.
+/// The handler of windows' frames.
 pub struct Serve;
 
 impl Handler<State> for Serve {
@@ -91,7 +91,7 @@ pub(super) fn forget(state: &mut State, peer: Peer) {
     WINDOWS.get_mut(&mut state.tables).forget(peer).into_iter().for_each(|number| grant(state, number, true));
 }
 
-/// What came.
+/// A frame that came.
 #[derive(Clone, Copy)]
 pub(super) struct Frame<'a> {
     pub from: Peer,
@@ -127,9 +127,9 @@ pub(super) enum Reply {
 /// What a request and its answer begin with.
 #[derive(Clone, Copy)]
 pub(super) struct About {
-    /// Of the window.
+    /// Number of the window.
     pub number: u64,
-    /// Of the request's target, as its origin says.
+    /// Rank of the request's target, as its origin names it.
     pub rank: u64,
 }
 
@@ -140,8 +140,8 @@ impl About {
     }
 }
 
-/// Grants the locks of a window that can be had now, and tells their owners; `checks`: refuses those that cannot be had
-/// any more.
+/// Grants the locks of a window that can be had now, and answers the ranks that want them; `checks`: refuses those that
+/// cannot be had any more.
 fn grant(state: &mut State, number: u64, checks: bool) {
     for Decided { rank, token, granted } in WINDOWS.get_mut(&mut state.tables).decide(number, checks) {
         let Some(window) = WINDOWS.get_mut(&mut state.tables).numbered(number) else { return };

@@ -50,7 +50,7 @@ pub(super) fn meet(t: &mut Token, win: abi::Win) -> Result<Result<()>> {
     Ok(Ok(()))
 }
 
-/// What is said where processes of a window wait for one that does not come any more.
+/// The error where processes of a window wait for one that does not come any more.
 pub(super) const ENDED: Error =
     Error::new(abi::ERR_PROC_ABORTED, "a process of the window has ended that the call waits for");
 

@@ -23,7 +23,7 @@ impl Window {
     /// As [`Window::combine_words`], at any address in mapped memory.
     ///
     /// # Errors
-    /// As above.
+    /// Those of [`Window::combine_words`].
     pub(super) fn combine_run(
         &mut self,
         near: Near,

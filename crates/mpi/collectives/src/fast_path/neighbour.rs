@@ -113,8 +113,8 @@ struct Sent {
     sources: usize,
 }
 
-/// Sends to all destinations what `out` says and receives from all sources into what `into` says. `None`: nothing was
-/// done.
+/// Sends to all destinations what `out` names and receives from all sources into what `into` names. `None`: nothing
+/// was done.
 fn exchange(
     t: &mut Token,
     coll: Coll,

@@ -21,7 +21,7 @@ pub struct Collective {
     file: abi::File,
     part: Part,
     step: Step,
-    /// What this process says, and behind it what all say.
+    /// What this process announces, and behind it what all announce.
     words: Box<[u64]>,
     /// What the others are asked at the moment.
     running: Option<Box<Running>>,
@@ -190,7 +190,7 @@ impl Collective {
             Step::Gather => {
                 self.mine = self.part.hear(&self.words[WORDS..]);
                 match (self.mine, self.part.ordered) {
-                    // Everybody knows of the error already.
+                    // All ranks know of the error already.
                     (Err(error), _) => {
                         self.ended = Some(Err(error));
                         Step::Agree

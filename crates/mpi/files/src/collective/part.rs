@@ -1,4 +1,4 @@
-//! A process's part of a collective access: what it says of it, and what follows from what all have said.
+//! A process's part of a collective access: what it announces of it, and what follows from the announcements of all.
 
 use abi::{Error, Result, Status};
 use io::{Choice, Direction, Memory};
@@ -11,7 +11,7 @@ use crate::{FILES, Pointer, elsewhere, file_of};
 use objects::domain::Token;
 use objects::state::State;
 
-/// What each rank says of its part: error class, etypes, flags and in how many words its view is described, first
+/// What each rank announces of its part: error class, etypes, flags and in how many words its view is described, first
 /// position, bytes, first place, place behind the last, address of its memory.
 pub(super) const WORDS: usize = 8;
 /// Its view serves two-phase access.
@@ -138,10 +138,10 @@ impl Part {
         }
     }
 
-    /// Takes what all ranks have said.
+    /// Takes what all ranks have announced.
     ///
     /// # Errors
-    /// Somebody's: nothing is to be moved.
+    /// That of a rank: nothing is to be moved.
     pub fn hear(&self, all: &[u64]) -> Result<()> {
         self.transfer.as_ref().map_err(|&error| error)?;
         match all.chunks(WORDS).find(|rank| rank[0] != 0) {
@@ -232,7 +232,7 @@ impl Part {
     }
 }
 
-/// The sum of what ranks have said of their etypes.
+/// The sum of the etypes that ranks have announced.
 fn etypes(all: &[u64]) -> Result<i64> {
     let sum = all.chunks(WORDS).try_fold(0i64, |sum, rank| sum.checked_add(i64::try_from(rank[1]).ok()?));
     sum.ok_or(FAR)

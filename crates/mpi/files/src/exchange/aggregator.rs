@@ -37,7 +37,7 @@ pub(super) struct Aggregator {
     full: VecDeque<Window>,
     /// A job has a window.
     at_work: bool,
-    /// It comes back.
+    /// The window that a job has given back.
     back: Option<Window>,
     /// Windows that are through, for the next ones.
     spare: Vec<Window>,

@@ -41,7 +41,7 @@ struct Piece {
 impl Flow {
     pub fn new(domain: u64, all: &Exchange, open: bool) -> Flow {
         let with = all.plan.process(domain) as i32;
-        // What a process says to itself as an aggregator it has said already.
+        // An aggregator's own announcement is with it already.
         let course = Course::new(domain, &all.positions);
         Flow { domain, with, course, open, ended: false, pieces: VecDeque::new() }
     }

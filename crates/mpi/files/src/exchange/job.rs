@@ -64,7 +64,7 @@ impl Job {
         Job::of(all, What::Size)
     }
 
-    /// Runs it.
+    /// Runs the job.
     pub fn run(self, blocking: &Blocking<'_>) -> Finished {
         let Job { storage, what, results } = self;
         let calls = storage.calls(blocking);

@@ -11,8 +11,8 @@
 
 use std::collections::BTreeSet;
 
-/// Largest id. One bit of a message's context tells the library's own messages from the program's; and the handle of a
-/// window has room for an id ([`crate::handle`]).
+/// Largest id. One bit of a message's context distinguishes the library's own messages from the program's; and the
+/// handle of a window has room for an id ([`crate::handle`]).
 const MAX: u32 = (1 << 26) - 2;
 /// Ids of `MPI_COMM_WORLD` and `MPI_COMM_SELF` lie below.
 const FIRST: u32 = 2;
@@ -45,7 +45,7 @@ impl Contexts {
         }
     }
 
-    /// The message layer tells only so many contexts apart, which is the same everywhere and at least 16.
+    /// The message layer distinguishes only so many contexts; the number is the same everywhere and at least 16.
     pub fn limit(&mut self, contexts: u32) {
         self.max = MAX.min(contexts / 2 - 2);
     }
@@ -91,7 +91,7 @@ impl Contexts {
         self.offered.extend(ids);
     }
 
-    /// It does not get them.
+    /// The communicator does not get these ids.
     pub fn withdraw(&mut self, ids: &[u32]) {
         // Where no other one is in the making, these are all.
         if self.offered == ids {

@@ -8,7 +8,7 @@ use super::Comm;
 
 /// A part of [`Comm`], kept apart where one load fewer counts.
 pub struct Line {
-    /// Who is behind each rank that a call may name.
+    /// The peer behind each rank that a call may name.
     pub peers: Arc<[u32]>,
     /// What all messages begin with.
     pub origin: Origin,

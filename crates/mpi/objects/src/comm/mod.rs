@@ -31,7 +31,7 @@ pub struct Comm {
     pub context: u32,
     /// The calling process's rank in the local group.
     pub rank: u32,
-    /// Who is behind each rank that a call may name.
+    /// The peer behind each rank that a call may name.
     pub peers: Arc<[u32]>,
     /// For the fast paths; of no communicator until this one has a handle.
     pub line: Line,
@@ -60,7 +60,7 @@ pub struct Comm {
     held: Option<Held>,
 }
 
-/// The place of a communicator in a table that an upper room keeps beside that of communicators.
+/// The place of a communicator in a table that an upper crate keeps beside that of communicators.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Slot(pub u32);
 

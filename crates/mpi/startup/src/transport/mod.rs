@@ -16,7 +16,7 @@ use cards::JobCards;
 
 pub use reach::reach;
 
-/// Who takes frames beside the message layer: one line each.
+/// The handlers that take frames beside the message layer: one line each.
 pub fn classes() -> Classes<State> {
     Classes::new().with::<windows::Serve>().with::<files::Serve>()
 }

@@ -1,4 +1,4 @@
-//! Which transport carries messages to whom, and why: what `mpiexec -report` prints.
+//! Which transport carries messages to which rank, and why: what `mpiexec -report` prints.
 
 use std::fmt::Write;
 

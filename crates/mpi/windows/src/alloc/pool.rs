@@ -20,7 +20,7 @@ pub trait Source {
     /// the pool has. `None`: the system has no such memory.
     fn make(&mut self, len: usize, has: usize) -> Option<(Self::Block, UserMem)>;
 
-    /// Nobody uses the block any more.
+    /// Takes back a block that is not used any more.
     fn give_back(&mut self, block: Self::Block);
 }
 
@@ -40,7 +40,7 @@ impl<B> Pooled<B> {
 /// Memory in blocks.
 #[derive(Debug)]
 pub struct Pool<B> {
-    /// By address.
+    /// Blocks by address.
     blocks: BTreeMap<usize, Pooled<B>>,
     /// Bytes of all of them.
     bytes: usize,

@@ -24,7 +24,7 @@ impl<B> Pool<B> {
     }
 }
 
-/// Makes blocks that are not longer than it is asked for, or as `least` says, and checks what it gets back.
+/// Makes blocks as long as asked for, of at least `least` bytes, and checks what it gets back.
 struct Ledger {
     least: usize,
     next: u32,
