@@ -20,7 +20,7 @@ pub enum Value {
     Safe(String),
     /// An expression that relies on the MPI caller's promise.
     Promised(String),
-    /// Nothing: another argument carries it, or nobody needs it.
+    /// Nothing: another argument carries it, or the target needs none.
     Merged,
 }
 

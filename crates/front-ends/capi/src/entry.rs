@@ -83,8 +83,8 @@ macro_rules! caller {
     };
 }
 
-/// `PMPI_X` with a fast path, which has all registers for itself: the arguments are kept here, and the second fast path
-/// , if there is one, then the long way get them where the one before says that it did nothing, or the fast one
+/// `PMPI_X` with a fast path, which has all registers for itself: the arguments are kept here, and the second fast
+/// path, if there is one, then the long way get them where the one before reports that it did nothing, or the fast one
 /// once more.
 ///
 /// ```text

@@ -34,7 +34,7 @@ pub enum Raised {
     Handler {
         /// Address of the user's function.
         function: usize,
-        /// The handle of the object that the function is told about.
+        /// The handle of the object that the function gets.
         handle: usize,
         /// The error code.
         code: i32,
@@ -66,12 +66,12 @@ struct Failure {
     error: Error,
     /// What was seen, with the system's word for it.
     seen: String,
-    /// ` on file "…"`, where the call itself does not say on what.
+    /// ` on file "…"`, where the call itself does not name the object.
     place: String,
 }
 
-/// Keeps what `MPI_Error_string` says of an error beyond its class: for files, whose errors return unless the program
-/// wants them otherwise (MPI-5.0 section 14.7).
+/// Keeps what `MPI_Error_string` returns for an error beyond its class: for files, whose errors return unless the
+/// program wants them otherwise (MPI-5.0 section 14.7).
 fn note(state: &mut State, on: On, error: Error, function: &'static str) -> Failure {
     let text = error.into_text();
     let On::File(file) = on else {
@@ -120,7 +120,7 @@ fn find(token: &mut Token, on: On) -> (Handler, usize) {
         .unwrap_or((state.errhandlers.initial, abi::COMM_NULL.0))
 }
 
-/// Ends the job; `handler` is the name of the one that says so.
+/// Ends the job; `handler` is the name of the error handler that asks for it.
 fn fatal(token: &mut Token, failure: &Failure, call: Call<'_>, handler: &str) -> ! {
     let Failure { error, seen, place } = failure;
     let mut state = token.lock();
@@ -134,7 +134,7 @@ fn fatal(token: &mut Token, failure: &Failure, call: Call<'_>, handler: &str) ->
     objects::fatal::abort_with(exit_code(error.class), format_args!("{message}"))
 }
 
-/// An exit code that says "failed" whatever the class is.
+/// An exit code that stands for failure whatever the class is.
 fn exit_code(class: i32) -> i32 {
     match mode() {
         Mode::Before | Mode::After | Mode::Forked => 1,

@@ -1,4 +1,4 @@
-//! What the C library is told about the Fortran compiler (MPI-5.0 section 20.3), when the program is loaded.
+//! What the C library gets to know of the Fortran compiler (MPI-5.0 section 20.3), when the program is loaded.
 
 use core::ffi::CStr;
 
@@ -42,7 +42,7 @@ const FACTS: [(&CStr, &CStr); 19] = [
 #[unsafe(link_section = ".init_array")]
 static AT_LOAD: extern "C" fn() = tell;
 
-/// A program that has said these things by itself keeps what it said.
+/// A program that has set these properties by itself keeps what it set.
 extern "C" fn tell() {
     let (mut yes, mut no, mut is_set) = (1_i32, 0_i32, 0_i32);
     let mut info = abi::INFO_NULL.0;

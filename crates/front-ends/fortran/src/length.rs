@@ -1,4 +1,4 @@
-//! Lengths of arrays that C functions know by themselves. What cannot be asked has no elements, and the call itself says why.
+//! Lengths of arrays that C functions know by themselves. What cannot be asked has no elements; the call reports why.
 
 use crate::place::P;
 

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicI32, Ordering};
 
-/// What no C function answers, so that a value it has left alone can be told.
+/// What no C function answers, so that a value it has left alone is recognised.
 pub const UNSET: i32 = i32::MIN;
 
 /// `.true.`

@@ -21,8 +21,8 @@ macro_rules! aliases {
 }
 pub(crate) use aliases;
 
-/// The address of an object or a procedure as the program has it: the loader's table says it, as an executable may have its own
-/// copy of an object, and its own place for the address of a procedure.
+/// The address of an object or a procedure as the program has it, from the loader's table: an executable may have its
+/// own copy of an object, and its own place for the address of a procedure.
 macro_rules! address_of {
     ($symbol:ident) => {{
         #[cfg(target_arch = "x86_64")]

@@ -292,7 +292,7 @@ pub enum On {
     Win(i32),
     /// A file.
     File(i32),
-    /// None.
+    /// No object but the call.
     Itself,
 }
 

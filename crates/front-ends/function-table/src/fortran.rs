@@ -78,7 +78,7 @@ impl<'a> Procedure<'a> {
     }
 
     /// The name under which programs call it, without `MPI_`: counts of either size have one name, unless a procedure of
-    /// the program differs, by which no compiler tells the two apart.
+    /// the program differs, by which no compiler distinguishes the two.
     pub fn generic(&self) -> String {
         let name = self.name();
         let by_procedure = self.dummies().iter().any(|dummy| matches!(dummy.form, Form::Procedure(_)));
@@ -130,7 +130,7 @@ impl<'a> Procedure<'a> {
         self.entry.function.keeps || self.entry.function.arguments.iter().any(new)
     }
 
-    /// What the compiler tells two procedures of one name apart by.
+    /// By what the compiler distinguishes two procedures of one name.
     pub fn signature(&self) -> Vec<String> {
         let tell = |dummy: &Dummy<'_>| match dummy.form {
             Form::Integer(width) => format!("integer {}", width.bytes()),
@@ -168,7 +168,7 @@ impl Dummy<'_> {
             || self.is_array() && self.argument.optional
     }
 
-    /// Who writes it, where Fortran says so.
+    /// Which side writes it, where Fortran declares that.
     pub fn intent(&self) -> Option<&'static str> {
         match self.form {
             Form::Procedure(_) => None,

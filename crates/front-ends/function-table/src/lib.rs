@@ -14,13 +14,13 @@
 //! * **direction**: nothing for input, `out`, `inout`; a question mark after it (`out?`) lets the caller pass NULL.
 //! * **kind**: a word of [`kind`]; `[n]` makes it an array whose length is the argument `n`, `[*]` one whose length
 //!   only the library knows (the size of the communicator, say); `(x)` bounds an output string.
-//! * **marks**, in front of the kind: what C's type does not say and other languages must know, see [`Mark`]:
+//! * **marks**, in front of the kind: what C's type does not express and other languages must know, see [`Mark`]:
 //!   `logical`, `index` (Fortran counts from 1), `c` (no other language has the argument), `per_peer` and the like (how many
 //!   elements an array of `[*]` has) …
 //! * **attributes**: `c_only` (no other language has the function), `keeps` (buffers are the library's after the return,
 //!   although there is no request), `anytime` (callable before `MPI_Init` and after `MPI_Finalize`), `deprecated`, `on_file`
 //!   (errors without a file argument are raised on `MPI_FILE_NULL`), `returns kind`, `fast path` (a function of
-//!   the crates of `mpi` that is tried first: it gets all arguments and no token, and says whether it did everything),
+//!   the crates of `mpi` that is tried first: it gets all arguments and no token, and returns whether it did all),
 //!   `second path` (another one, tried next).
 //! * **target**: the function of a crate of `mpi` that does the work, given the token and the arguments in their order,
 //!   without those that are lengths of slices or of text; `-` answers `MPI_ERR_UNSUPPORTED_OPERATION`. A target may

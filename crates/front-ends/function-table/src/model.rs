@@ -1,4 +1,4 @@
-//! What a row of the table says, as data.
+//! A row of the table, as data.
 
 use crate::Kind;
 
@@ -43,12 +43,12 @@ pub struct Function {
     pub c_only: bool,
     /// Buffers stay the library's after the return, although no request comes back.
     pub keeps: bool,
-    /// The fast path: a function of a crate of `mpi` that is tried first, takes all arguments and no token, and says
-    /// whether it did everything.
+    /// The fast path: a function of a crate of `mpi` that is tried first, takes all arguments and no token, and
+    /// returns whether it did everything.
     pub fast: Option<String>,
     /// The second fast path: the same for what the first one leaves, before the long way is taken.
     pub second: Option<String>,
-    /// Who does the work; `None` answers `MPI_ERR_UNSUPPORTED_OPERATION`.
+    /// The function that does the work; `None` answers `MPI_ERR_UNSUPPORTED_OPERATION`.
     pub target: Option<Target>,
     /// Index into [`Table::chapters`].
     pub chapter: usize,
@@ -70,7 +70,7 @@ pub struct Target {
 pub struct Argument {
     /// Its C name.
     pub name: String,
-    /// Who writes it.
+    /// Which side writes it.
     pub direction: Direction,
     /// Whether the caller may pass NULL.
     pub optional: bool,
@@ -82,7 +82,7 @@ pub struct Argument {
     pub marks: Vec<Mark>,
 }
 
-/// What C's type does not say of an argument.
+/// What C's type does not express of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// A truth value.
@@ -129,14 +129,14 @@ pub enum What {
     Callback(String),
 }
 
-/// Who writes an argument.
+/// Which side writes an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// The caller.
     In,
     /// The library.
     Out,
-    /// Both.
+    /// The caller, and then the library.
     InOut,
 }
 
