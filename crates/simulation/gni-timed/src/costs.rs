@@ -1,4 +1,4 @@
-//! What everything costs, and who says so.
+//! What everything costs, and the source of each value.
 
 /// One parameter of a cost table, for showing it.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -80,7 +80,7 @@ cost_table! {
         window_rate: 4.0 "B/ns", "assumed: write-combining stores over HyperTransport";
         /// Processor time of taking an entry from a completion queue.
         cq_event: 40.0 "ns", "assumed: a cache miss on a 2.4 GHz Opteron";
-        /// Processor time of taking a message and telling what it is.
+        /// Processor time of taking a message and finding what it is.
         smsg_get: 105.0 "ns", "callgrind: 500 instructions of btl-ugni, taken as 2 per cycle of a 2.4 GHz Opteron";
         /// Processor time more of a message through the queue of a node: at either end, a line that its other ranks
         /// write, too.

@@ -119,7 +119,7 @@ impl Network {
 
 impl Model for Network {
     fn time(&mut self, now: Time, flow: &Flow) -> Timing {
-        // The rank may have computed since its NIC was last told the time.
+        // The rank may have computed since its NIC last got the time.
         let clock = self.clocks[flow.from_inst.0 as usize].load(Ordering::Relaxed);
         let extra = if flow.class == Class::Bte { self.costs.bte_start } else { 0.0 };
         let now = now.0.max(clock) * 1000;

@@ -9,7 +9,7 @@ pub(crate) struct Occupancy {
     taken: Vec<(Picos, Picos)>,
 }
 
-/// How far the submissions of a simulation may lie apart: what ended longer ago nobody asks about.
+/// How far the submissions of a simulation may lie apart: no submission asks about what ended longer ago.
 const SKEW: Picos = 5_000_000;
 
 impl Occupancy {

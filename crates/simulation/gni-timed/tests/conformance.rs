@@ -43,7 +43,7 @@ impl Rig for TimedRig {
     }
 
     fn untouched(&mut self, _nic: &mut TimedNic, bytes: usize) -> Option<UserMem> {
-        // SAFETY: nobody looks at the memory; the view only names an address range for registration.
+        // SAFETY: no code looks at the memory; the view only names an address range for registration.
         Some(unsafe { UserMem::new(1 << 40, bytes) })
     }
 }

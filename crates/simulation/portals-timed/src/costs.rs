@@ -1,4 +1,4 @@
-//! What everything costs, and who says so.
+//! What everything costs, and the source of each value.
 
 use gni_timed::cost_table;
 
@@ -39,7 +39,7 @@ cost_table! {
 pub(crate) const IN_HEADER: u64 = 12;
 
 impl Costs {
-    /// The same NIC where its own processor walks the lists: nobody is interrupted.
+    /// The same NIC where its own processor walks the lists: no processor is interrupted.
     pub const fn offloaded(self) -> Costs {
         Costs { interrupt: 0.0, ..self }
     }

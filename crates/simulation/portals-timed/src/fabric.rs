@@ -53,7 +53,7 @@ struct Message {
     /// When the header is there, and the last of the data.
     head: Picos,
     last: Picos,
-    /// Whether another processor of the node wrote it, so that nobody is interrupted.
+    /// Whether another processor of the node wrote it, so that no interrupt is taken.
     local: bool,
 }
 
@@ -308,7 +308,7 @@ impl Fabric for Timed {
     }
 }
 
-/// Writes what is not there already, in pieces of a page. Programs without data send zeros, and memory that nobody has
+/// Writes what is not there already, in pieces of a page. Programs without data send zeros, and memory that no rank has
 /// written, as that for early messages, takes none of this machine's.
 fn store(into: UserMem, bytes: &[u8]) {
     let mut there = [0; PAGE];

@@ -5,7 +5,7 @@
 //!                                          │
 //!                               portals_soft::SoftNic   the semantics, as everywhere else
 //!                                          │
-//!                                        Timed          when a header is there, when its data is, who is interrupted
+//!                                        Timed          when a header is there, when its data is, and the interrupts
 //! ```
 //! Nothing here waits. A driver gives each process turns, and when none of them gets on sets the clock of the one that has
 //! something to do next to that moment ([`World::next_wake`], [`World::idle_until`]).

@@ -9,7 +9,7 @@
 //!                                                 nanoseconds it took
 //! ```
 //!
-//! All numbers are LEB128; values are signed (zigzag). What a call's values are, its function tells: first the arguments
+//! All numbers are LEB128; values are signed (zigzag). A call's values follow from its function: first the arguments
 //! that are numbers or handles of communicators, in their order (a datatype stands as its size in bytes, a request that
 //! goes in as its handle, an array as its length and elements), then what it gave back in the same way. Buffers, statuses
 //! and text are left out.

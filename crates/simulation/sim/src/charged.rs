@@ -33,7 +33,7 @@ const NOTHING: Limits = Limits {
 /// Passes every call on to the transport of its peer and lets the rank's clock go on by what sending, receiving and
 /// copying cost: vader within a node whose ranks share memory, ugni elsewhere.
 pub struct Charged {
-    /// `None`: the rank's program speaks to no other node.
+    /// `None`: the rank's program sends to no other node.
     ugni: Option<Box<Network>>,
     pub(crate) node: Option<OnNode>,
     /// The message layer's peers; all peers of its calls are such.
@@ -54,7 +54,7 @@ impl Charged {
         Charged { clock, ugni, node, names: Names::default(), costs, out_of_node: false }
     }
 
-    /// The transport between nodes; `None` for a rank whose program speaks to its node alone.
+    /// The transport between nodes; `None` for a rank whose program sends to its node alone.
     pub fn ugni(&self) -> Option<&Network> {
         self.ugni.as_deref()
     }

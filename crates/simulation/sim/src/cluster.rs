@@ -35,12 +35,12 @@ pub trait Program {
         false
     }
 
-    /// By which ways the rank speaks to others: what it needs for the other ways is not made.
+    /// By which ways the rank sends to others: what it needs for the other ways is not made.
     fn speaks(&self) -> Speaks {
         Speaks { within: true, between: true, meets: true }
     }
 
-    /// Share of it that is done, for those who wait.
+    /// Share of it that is done, for users who wait.
     fn share(&self) -> f64 {
         0.0
     }
@@ -128,7 +128,7 @@ pub struct Cluster<P> {
 }
 
 /// First and longest pause between polls of a rank's own accord, in nanoseconds. The longest is that between two tries
-/// of a datagram: a root that everybody connects to at once keeps many waiting that long.
+/// of a datagram: a root to which all ranks connect at once keeps many waiting that long.
 const PAUSES: (u64, u64) = (2_000, 1_000_000_000);
 /// Turns of the message layer after which the transport has polled for datagrams.
 const DATAGRAM_TURNS: u32 = 8;
@@ -294,7 +294,7 @@ impl<P: Program> Cluster<P> {
     /// As [`Cluster::run`], and goes on until nothing is under way any more.
     ///
     /// # Errors
-    /// As there.
+    /// Those of [`Cluster::run`].
     pub fn run_to_rest(&mut self) -> Result<Report, Error> {
         self.run()?;
         while self.run_next()? {}

@@ -94,7 +94,7 @@ impl Endpoint {
         self.irecv_in(CONTEXT, Some(from), tag, into)
     }
 
-    /// As [`Endpoint::irecv`], in a context; `None`: from anyone.
+    /// As [`Endpoint::irecv`], in a context; `None`: from any rank.
     pub(crate) fn irecv_in(
         &mut self,
         context: u32,
@@ -122,7 +122,7 @@ impl Endpoint {
         self.layer.take(id)
     }
 
-    /// Registers the rank's memory for all ranks of other nodes, of which `to` is one: what to tell them.
+    /// Registers the rank's memory for all ranks of other nodes, of which `to` is one: what to send them.
     ///
     /// # Errors
     /// `MPI_ERR_INTERN`: the network has no registration left.

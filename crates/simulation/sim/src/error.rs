@@ -29,7 +29,7 @@ pub enum Error {
     },
     /// Nothing happens any more, and some ranks have not finished.
     Stuck {
-        /// How many.
+        /// How many ranks.
         unfinished: usize,
         /// The first of them.
         first: u32,

@@ -27,7 +27,7 @@ pub struct Jitter {
 }
 
 impl Jitter {
-    /// Everybody computes for equally long.
+    /// All ranks compute for equally long.
     pub const NONE: Jitter = Jitter { deviation: 0.0, parts: 1, seed: 0 };
 
     /// That of a machine.

@@ -16,7 +16,7 @@
 //! advanced by what that costs: the calls of its NIC ([`gni_timed::Costs`]) and its software ([`SoftwareCosts`]).
 //!
 //! Ranks of one node share memory ([`Setup::vader`]): their messages go through vader and the schedules use the node's
-//! area, both the library's code over a mapped segment. Without it they speak through their NIC.
+//! area, both the library's code over a mapped segment. Without it they send through their NIC.
 //!
 //! [`seastar`] has ranks over Portals, on Red Storm and on the XT4; [`raw`] two processes without a message layer.
 #![forbid(unsafe_code)]

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   vader, slots and areas     the library's code over a mapped segment, as in processes
-//!   NodeTimes                  when what was written there, and who is to be woken for it
+//!   NodeTimes                  when what was written there, and which ranks are to be woken for it
 //! ```
 //!
 //! What a rank writes is in the segment at once; a rank that finds it waits until the moment at which it was written, and
@@ -101,7 +101,7 @@ impl Nodes {
         Ok(OnNode { vader, area, times, place, settled: true })
     }
 
-    /// Who is to be woken since the last call.
+    /// The ranks to be woken since the last call, and when.
     pub(crate) fn take_wakes(&self, into: &mut Vec<(u32, Time)>) {
         into.append(&mut self.wakes.borrow_mut());
     }
@@ -193,7 +193,7 @@ impl NodeTimes {
 
 /// One rank's end of its node's shared memory.
 pub(crate) struct OnNode {
-    /// `None`: the rank's program speaks to nobody here.
+    /// `None`: the rank's program sends nothing to ranks of its node.
     pub(crate) vader: Option<Box<Vader>>,
     /// Of all ranks of the node; `None`: its program does not meet them.
     pub(crate) area: Option<Box<NodeArea>>,
@@ -281,7 +281,7 @@ impl OnNode {
         if *found == epoch { Time(at.0 + (before * turn) as u64) } else { Time::START }
     }
 
-    /// What a line costs that `owner` has written; the release flag may have been written by anybody.
+    /// What a line costs that `owner` has written; any rank may have written the release flag.
     pub(crate) fn line_from(&self, owner: Owner, costs: &SoftwareCosts) -> f64 {
         let Some((ranks, caches)) = self.times.borrow().caches else { return costs.line };
         let Owner::Member(member) = owner else { return costs.far_line };

@@ -92,7 +92,7 @@ pub fn params(pairs: &[(&str, &str)]) -> Result<UgniParams, BadValue> {
 /// As [`params`], of shared memory.
 ///
 /// # Errors
-/// As there.
+/// Those of [`params`].
 pub fn vader_params(pairs: &[(&str, &str)]) -> Result<VaderParams, BadValue> {
     VaderParams::read(&values(VaderParams::PARAMS, pairs)?)
 }

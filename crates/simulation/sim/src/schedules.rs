@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// The schedules of an algorithm for a job with equal nodes.
 ///
-/// In a hierarchical algorithm a rank that is not its node's leader speaks to its own node alone, and does what the
+/// In a hierarchical algorithm a rank that is not its node's leader sends to its own node alone, and does what the
 /// rank at the same place of any other node does, with all ranks moved by the nodes' distance. Such schedules are
 /// built on two nodes and, if they are equal so, shared by all between the first node and the last.
 pub(crate) struct Schedules<'a> {

@@ -38,7 +38,7 @@ pub struct Setup {
     pub software: SoftwareCosts,
     /// The parameters of the transport between nodes.
     pub params: UgniParams,
-    /// Those of shared memory; `None`: ranks of one node speak through its NIC.
+    /// Those of shared memory; `None`: ranks of one node send through its NIC.
     pub vader: Option<VaderParams>,
     /// Where to show how far the simulation is.
     pub watch: Option<Arc<Watch>>,

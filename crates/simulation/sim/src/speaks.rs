@@ -1,6 +1,6 @@
 //! What a rank needs of its machine.
 
-/// Ways by which a program speaks to other ranks.
+/// Ways by which a program sends to other ranks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Speaks {
     /// Messages to ranks of its node.

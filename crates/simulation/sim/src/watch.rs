@@ -8,7 +8,7 @@ pub struct Watch {
     ranks: AtomicU32,
     made: AtomicU32,
     turns: AtomicU64,
-    /// In thousandths.
+    /// Share that is done, in thousandths.
     share: AtomicU32,
 }
 

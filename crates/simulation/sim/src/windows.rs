@@ -27,7 +27,7 @@ pub enum Interface {
 pub enum Way {
     /// To the other rank.
     Put,
-    /// From there.
+    /// From the other rank.
     Get,
 }
 
@@ -41,16 +41,16 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// Bytes in which a rank tells of its memory.
+    /// Bytes in which a rank announces its memory.
     pub const BYTES: usize = 32;
 
-    /// What a rank says of its memory.
+    /// What a rank announces of its memory.
     pub(crate) fn words(key: RemoteKey, memory: UserMem) -> Vec<u8> {
         let words = key.0.into_iter().chain([memory.address() as u64]);
         words.flat_map(u64::to_ne_bytes).collect()
     }
 
-    /// What the peer has said.
+    /// What the peer has announced.
     pub(crate) fn read(peer: Peer, said: UserMem) -> Remote {
         let said = said.as_bytes();
         let key = RemoteKey([said.word(0), said.word(1), said.word(2)]);
@@ -178,7 +178,7 @@ impl Windows {
     }
 }
 
-/// Those who take what a rank's transport brings.
+/// The receivers of what a rank's transport brings.
 pub(crate) struct Takers<'a> {
     pub layer: &'a mut Layer,
     pub windows: &'a mut Option<Box<Windows>>,

@@ -1,4 +1,4 @@
-//! Replays of recordings: computing takes as long as it did, and calls as long as the simulation says.
+//! Replays of recordings: computing takes as long as it did, and calls as long as in the simulation.
 
 use recording::Writer;
 use sim::experiments::replay;

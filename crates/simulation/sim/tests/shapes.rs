@@ -82,7 +82,7 @@ fn five_curves_stand_in_order() {
     }
 }
 
-/// S9: up to 12 bytes ride with the header; one more costs an interrupt more, and nothing where nobody is interrupted.
+/// S9: up to 12 bytes ride with the header; one more costs an interrupt more, and nothing where none is taken.
 #[test]
 fn a_step_at_12_bytes_where_the_host_is_interrupted() {
     let storm = red_storm();

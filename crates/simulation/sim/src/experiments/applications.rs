@@ -43,7 +43,7 @@ pub struct AmgWork {
 /// A run of AMG2006, or a part of one.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct AmgPart {
-    /// Seconds.
+    /// Seconds of the part.
     pub time: f64,
     /// Share of the time that ranks spend in MPI, on average.
     pub mpi: f64,

@@ -10,7 +10,7 @@ use coll::Coll;
 use coll::tuned::Table;
 use std::sync::Arc;
 
-/// Who moves the data.
+/// The calls that move the data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Contender {
     /// `alhena_put` and `alhena_get`.

@@ -10,7 +10,7 @@ use crate::setup::{Library, Setup};
 pub struct Latency {
     /// Half a round trip.
     pub nanoseconds: f64,
-    /// The protocol that the transport says it has used.
+    /// The protocol that the transport reports.
     pub protocol: &'static str,
 }
 

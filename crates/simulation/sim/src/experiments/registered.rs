@@ -10,10 +10,10 @@ use crate::setup::Setup;
 use btl_ugni::{UgniParams, UseMsgq};
 use std::collections::BTreeSet;
 
-/// Whom a rank talks to.
+/// The ranks with which a rank exchanges messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pattern {
-    /// Everybody.
+    /// All ranks.
     AllToAll,
     /// The six neighbours in a three-dimensional periodic grid.
     Nearest,
@@ -57,7 +57,7 @@ const MESSAGE: usize = 1024;
 const DRAWN: u32 = 16;
 const OBSERVED: u32 = 0;
 
-/// What rank 0 of `ranks` registers when it talks to its peers by messages of 1 KiB.
+/// What rank 0 of `ranks` registers for messages of 1 KiB to and from its peers.
 ///
 /// # Errors
 /// [`Error`].

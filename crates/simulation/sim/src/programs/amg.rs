@@ -1,4 +1,4 @@
-//! What AMG2006 tells MPI on a 3-D 7-point Laplace problem: a skeleton without matrices.
+//! AMG2006's calls of MPI on a 3-D 7-point Laplace problem: a skeleton without matrices.
 //!
 //! ```text
 //!   an iteration of PCG    V-cycle
@@ -15,7 +15,7 @@
 //! Messages and the proportions of computing are those of a live run, recorded by `mpiexec -record`: hypre's `ij`,
 //! the successor of the benchmark's code, AMG-PCG on 2 × 2 × 2 ranks of 40 × 40 × 40 points. A rank there has a
 //! neighbour of each kind (across a face, an edge, a corner) in one direction, here in both. Levels below the live
-//! run's coarsest are on fewer and fewer ranks, as many fewer as the live levels become smaller; each of these speaks
+//! run's coarsest are on fewer and fewer ranks, as many fewer as the live levels become smaller; each of these sends
 //! to those next to it. The direct solution of the coarsest level is left out. The set-up phase (`set_up`) is there where a whole
 //! run is asked for.
 
@@ -72,7 +72,7 @@ const TAGS: i32 = 32;
 impl Collective {
     fn new(part: Part) -> Collective {
         let mut collective = Collective { part, execution: Execution::new() };
-        // Binding tells how much scratch memory is needed. What it reports, it reports again with the first call.
+        // Binding finds how much scratch memory is needed. What it reports, it reports again with the first call.
         let _ = collective.start(0);
         collective
     }

@@ -72,7 +72,7 @@ impl Allreduce {
             intact: true,
             ranks,
         };
-        // Binding tells how much scratch memory is needed. What it reports, it reports again with the first call.
+        // Binding finds how much scratch memory is needed. What it reports, it reports again with the first call.
         let _ = allreduce.start(0);
         allreduce
     }

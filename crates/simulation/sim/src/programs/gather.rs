@@ -153,7 +153,7 @@ impl Gather {
         RankPort { rank: end, places, context: CONTEXT, tag, group }.advance(execution)
     }
 
-    /// The root tells all ranks where its memory is; `true`: they know.
+    /// The root sends all ranks the place of its memory; `true`: that is over here.
     fn connects(&mut self, end: &mut Endpoint) -> Result<bool> {
         let (me, ranks, begins) = (end.rank(), self.ranks, self.stage == Stage::Connect);
         let said = end.memory().part(0, Remote::BYTES);

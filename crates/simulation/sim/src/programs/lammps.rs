@@ -1,4 +1,4 @@
-//! What LAMMPS tells MPI in its Lennard-Jones benchmark: a skeleton without atoms.
+//! LAMMPS's calls of MPI in its Lennard-Jones benchmark: a skeleton without atoms.
 //!
 //! ```text
 //!   a step            positions of ghost atoms to six neighbours, one after another: x down, x up, y down, ...
@@ -9,7 +9,7 @@
 //!
 //! The lengths follow from the benchmark's geometry (density 0.8442, cutoff 2.5 with a skin of 0.3, 256,000 atoms a rank),
 //! in which the ghosts of a dimension include those that came along the dimensions before. Migrating atoms are left out.
-//! All ranks have one buffer together: nobody reads the data.
+//! All ranks have one buffer together: no rank reads the data.
 
 use crate::cluster::{Program, Step};
 use crate::endpoint::Endpoint;

@@ -53,7 +53,7 @@ impl Timed {
 pub struct Pairs(pub u32);
 
 impl Pairs {
-    /// How such a rank speaks to others.
+    /// How such a rank sends to others.
     pub(crate) const SPEAKS: Speaks = Speaks { within: false, between: true, meets: false };
 
     /// Whether a rank is of the first node.
@@ -74,8 +74,8 @@ pub(crate) struct Start {
 }
 
 impl Start {
-    /// Whether the rank computes now, once, until the next whole second of virtual time; a single pair has nobody to
-    /// begin with. A rank that waits for it sleeps meanwhile, so that another round is needed before time is taken.
+    /// Whether the rank computes now, once, until the next whole second of virtual time; a single pair begins
+    /// alone. A rank that waits for it sleeps meanwhile, so that another round is needed before time is taken.
     pub fn pauses(&mut self, pairs: Pairs, end: &mut Endpoint) -> bool {
         if pairs.0 == 1 || std::mem::replace(&mut self.done, true) {
             return false;
@@ -90,7 +90,7 @@ fn until_next_second(now: Time) -> Time {
     Time(now.0.next_multiple_of(1_000_000_000)) - now
 }
 
-/// The first bytes of the pattern of `seed`, which tell apart where they came from and where they belong. It repeats after
+/// The first bytes of the pattern of `seed`, which show where they came from and where they belong. It repeats after
 /// [`PERIOD`].
 fn pattern(seed: u32, bytes: usize) -> Vec<u8> {
     let byte = |at: u32| (at.wrapping_mul(31) ^ at >> 8 ^ seed.wrapping_mul(0x9e37)) as u8;

@@ -1,4 +1,4 @@
-//! A put to and fro between partners, who poll the memory in which it lands.
+//! A put to and fro between partners, which poll the memory in which it lands.
 
 use super::one_sided::{Buffers, Meeting};
 use super::{Pairs, Start, Timed, is_painted, paint};
@@ -24,7 +24,7 @@ pub struct PutPingPong {
     rounds: u32,
     /// Puts of the partner that were seen.
     seen: u32,
-    /// Own puts.
+    /// Puts of this rank.
     sent: u32,
     meeting: Meeting,
     remote: Option<Remote>,

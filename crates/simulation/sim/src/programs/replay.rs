@@ -41,7 +41,7 @@ enum Stage {
     Before,
     /// Before the call itself.
     Call,
-    /// Within it.
+    /// Within the call.
     Within,
 }
 
@@ -240,7 +240,7 @@ impl Operation {
 impl Running {
     fn goes_on(&mut self, end: &mut Endpoint) -> Result<bool> {
         let memory = end.memory();
-        // Nobody reads the data, so that all buffers may be the same memory.
+        // No rank reads the data, so that all buffers may be the same memory.
         let places = Places {
             send: memory,
             recv: memory,

@@ -45,7 +45,7 @@ impl Carrier {
 const CREDITS: u16 = 4;
 /// Entries of each queue: more than one message in each direction makes.
 const ENTRIES: u32 = 64;
-/// Bytes of what a side tells the other.
+/// Bytes of a card.
 const CARD: usize = 24 + SmsgAttr::WIRE;
 
 /// One side.
@@ -112,14 +112,14 @@ impl<N: Gni> OverGemini<N> {
         })
     }
 
-    /// What the other side has to be told.
+    /// The card of this side, which the other side needs.
     pub fn card(&self) -> Vec<u8> {
         let (memory, MemHandle(handle)) = self.into;
         let words = [memory.address() as u64, handle[0], handle[1]].map(u64::to_ne_bytes);
         [words.as_flattened(), &self.mailbox.to_bytes()].concat()
     }
 
-    /// Takes what the other side tells. Both sides do that before either of them begins.
+    /// Takes the other side's card. Both sides do that before either of them begins.
     ///
     /// # Errors
     /// `INVALID_PARAM` for what is no card of a side with this carrier; the NIC's.
@@ -157,7 +157,7 @@ impl<N: Gni> OverGemini<N> {
     /// Goes on; whether anything happened. `now` is asked for when nothing has.
     ///
     /// # Errors
-    /// The NIC's.
+    /// The NIC's error.
     pub fn turn(&mut self, now: impl FnOnce() -> Time) -> Result<bool> {
         if self.exchange.may_send() {
             self.retire()?;

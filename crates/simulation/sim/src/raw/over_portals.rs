@@ -10,7 +10,7 @@ use portals::{
 /// Index and bits of the descriptor. Nothing of Open MPI's has this index.
 const INDEX: u32 = 4;
 const BITS: u64 = 1;
-/// Events that nobody has taken yet, at most: an exchange never has so many.
+/// Events that are not taken yet, at most: an exchange never has so many.
 const EVENTS: u32 = 4096;
 
 /// One side.
@@ -58,7 +58,7 @@ impl<N: Portals> OverPortals<N> {
     /// Goes on; whether anything happened.
     ///
     /// # Errors
-    /// The NIC's.
+    /// The NIC's error.
     pub fn turn(&mut self) -> Result<bool> {
         if self.exchange.may_send() {
             let ack = if self.exchange.pattern == Pattern::PingPong { Ack::None } else { Ack::Wanted };

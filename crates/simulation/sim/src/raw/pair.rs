@@ -13,7 +13,7 @@ pub(crate) trait Pair {
     /// A side goes on; whether anything happened.
     ///
     /// # Errors
-    /// The NIC's.
+    /// The NIC's error.
     fn turn(&mut self, side: usize) -> Result<bool, Error>;
 
     /// The side that finds something new first is idle until then; `false`: neither does.

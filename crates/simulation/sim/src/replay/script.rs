@@ -56,7 +56,7 @@ pub(crate) enum Start {
         comm: CommId,
         bytes: u64,
     },
-    /// To or from nobody.
+    /// To or from `MPI_PROC_NULL`.
     Nobody,
 }
 

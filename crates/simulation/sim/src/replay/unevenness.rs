@@ -2,7 +2,7 @@
 
 use super::Job;
 
-/// Triples of phases below which nothing is said.
+/// Triples of phases below which there is no figure.
 const LEAST: usize = 20;
 
 impl Job {

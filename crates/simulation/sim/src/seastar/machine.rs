@@ -6,7 +6,7 @@ use portals_timed::{Costs, Mesh};
 /// A machine with its costs.
 #[derive(Clone, Debug)]
 pub struct Machine {
-    /// For people.
+    /// Its name in tables.
     pub name: &'static str,
     /// Where nodes are.
     pub mesh: Mesh,

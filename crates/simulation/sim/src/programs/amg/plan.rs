@@ -38,14 +38,14 @@ const HELLOS: usize = 5;
 /// What a rank does next.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Action {
-    /// Microseconds.
+    /// Microseconds of computing.
     Compute(f64),
     Exchange {
         messages: Messages,
         stride: u32,
     },
     Reduce,
-    /// A tree of messages up to a rank and down again: by it ranks number their points, and learn that nobody asks any more.
+    /// A tree of messages up to a rank and down again, by which ranks number their points, and learn that none asks more.
     Agree,
 }
 

@@ -7,7 +7,7 @@
 //!                boundary twice, the neighbours' rows and points, two lists
 //!                interpolation, boundary, coarse points, two lists
 //!                boundary, the neighbours' rows of it, product, what was multiplied, two lists
-//!   a list       asks neighbours, who answer; agree that nobody asks any more
+//!   a list       asks neighbours, which answer; agree that no rank asks any more
 //! ```
 //!
 //! From the same live run as the iteration. Its rounds of coarsening end when no rank has points left; how many more there are in a

@@ -70,7 +70,7 @@ pub fn allreduce(name: &str) -> Option<&'static Algorithm> {
 /// A run of an application.
 #[derive(Clone, Copy)]
 pub struct Job<'a> {
-    /// Which.
+    /// The application that runs.
     pub application: Application,
     /// On so many ranks.
     pub ranks: u32,

@@ -25,12 +25,12 @@ pub(super) enum Phase {
     Allreduce,
 }
 
-/// With whom a rank exchanges messages.
+/// The ranks with which a rank exchanges messages.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Partners {
     /// Both neighbours along each dimension of a grid that closes to a torus.
     Grid([u32; 3]),
-    /// Everybody else.
+    /// All other ranks.
     All,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Plan {
     pub(super) ranks: u32,
     /// Each with the section that its time counts for.
     pub(super) phases: Vec<(Phase, usize)>,
-    /// What all messages but those of reductions are sent from and received into: nobody reads it.
+    /// What all messages but those of reductions are sent from and received into: no rank reads it.
     pub(super) buffer: UserMem,
     pub(super) schedules: Vec<Arc<Schedule>>,
     /// Words of a reduction.

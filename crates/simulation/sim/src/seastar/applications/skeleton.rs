@@ -43,7 +43,7 @@ impl Skeleton {
             entered: 0,
             sections: [0.0; 2],
         };
-        // Binding tells how much scratch memory is needed. What it reports, it reports again with the first call.
+        // Binding finds how much scratch memory is needed. What it reports, it reports again with the first call.
         let _ = skeleton.start();
         skeleton
     }
