@@ -1,4 +1,4 @@
-//! Tells `alhena info` how it was built.
+//! Gives `alhena info` the facts of its build.
 
 use std::process::Command;
 use std::{env, path::Path};

@@ -65,7 +65,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether somebody (`head`) has seen enough of the output, which is no failure.
+/// Whether the reader (`head`) has closed the output, which is no failure.
 fn is_closed_pipe(error: &(dyn std::error::Error + 'static)) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
 }

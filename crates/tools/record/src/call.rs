@@ -73,7 +73,7 @@ impl Call {
         self.values.push(if pointer == 0 { 0 } else { unsafe { *(pointer as *const i32) }.into() });
     }
 
-    /// As many ints as another int says, after their number.
+    /// As many ints as another int holds, after their number.
     pub fn ints_at(&mut self, pointer: usize, count: usize) {
         // SAFETY: as above.
         let count = if count == 0 { 0 } else { unsafe { *(count as *const i32) }.max(0) };

@@ -44,7 +44,7 @@ unsafe extern "C" {
 const CLOCK_THREAD_CPUTIME_ID: i32 = 3;
 
 impl Moment {
-    /// Now.
+    /// The present moment.
     pub fn now() -> Moment {
         let mut time = Timespec { seconds: 0, nanoseconds: 0 };
         // SAFETY: the function writes one `timespec`.

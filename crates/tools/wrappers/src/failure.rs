@@ -10,9 +10,9 @@ use std::path::PathBuf;
 pub enum Failure {
     /// Called by a name that stands for no language.
     UnknownName { name: String },
-    /// A question (`-showme:…`) nobody answers.
+    /// A question (`-showme:…`) without an answer.
     UnknownQuestion { flag: String },
-    /// `/proc` does not say where this program is.
+    /// `/proc` does not show where this program is.
     NoPrefix { error: io::Error },
     /// A variable or flag with unbalanced quotes.
     Quotes { origin: String, text: String },

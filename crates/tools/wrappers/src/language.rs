@@ -13,7 +13,7 @@ pub const LIBRARY: &str = "mpi_abi";
 pub struct Language {
     /// As printed by `-showme:version`.
     pub name: &'static str,
-    /// The compiler when nothing else is said.
+    /// The compiler when nothing else is set.
     pub compiler: &'static str,
     /// Variables that name the compiler, strongest first.
     pub compiler_variables: &'static [&'static str],
@@ -36,7 +36,7 @@ impl Language {
     }
 }
 
-/// How a configuration file speaks about a language.
+/// How a configuration file names a language.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ConfigKeys {
     /// `mpicc` in `mpicc-NAME.conf`.

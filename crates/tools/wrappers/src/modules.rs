@@ -80,7 +80,7 @@ fn command(compiler: &[String]) -> Command {
     command
 }
 
-/// Compiles the modules in `folder`; what the compiler says if it cannot.
+/// Compiles the modules in `folder`; what the compiler prints if it cannot.
 fn compile(compiler: &[String], source: &Path, folder: &Path) -> Result<(), String> {
     for name in SOURCES {
         let module = folder.join(Path::new(name).with_extension("mod"));

@@ -43,7 +43,7 @@ impl Prefix {
         self.root.join("etc")
     }
 
-    /// Whether the compiler and the loader look into this installation without being told.
+    /// Whether the compiler and the loader look into this installation without an option.
     pub fn is_system(&self) -> bool {
         self.root == Path::new("/usr") || self.root == Path::new("/")
     }

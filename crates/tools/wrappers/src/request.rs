@@ -42,7 +42,7 @@ pub struct Request {
     pub show: Show,
     /// `-echo`: print the command before it runs.
     pub echo: bool,
-    /// `-v`: say the version; the compiler gets the flag as well.
+    /// `-v`: print the version; the compiler gets the flag as well.
     pub announce: bool,
     /// `-cc=` and the like.
     pub compiler: Option<String>,

@@ -68,7 +68,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// A profile is a library of that name beside ours, or a file that says what to add.
+    /// A profile is a library of that name beside ours, or a file that lists what to add.
     fn add_profile(&mut self, name: &str, prefix: &Prefix) -> Result<(), Failure> {
         let is_library = ["so", "a"].iter().any(|end| prefix.lib().join(format!("lib{name}.{end}")).exists());
         if is_library {

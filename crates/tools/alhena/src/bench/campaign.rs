@@ -61,7 +61,7 @@ pub struct Options {
 pub struct Subject {
     /// The program, and what its figures mean.
     pub mode: &'static Mode,
-    /// Ranks.
+    /// Number of ranks.
     pub ranks: u32,
     /// What the mode is measured of, where it can be of several things.
     pub of: Option<String>,

@@ -19,7 +19,7 @@ pub enum Error {
          next: give the folder that holds bin/mpicc and bin/mpiexec"
     )]
     NoMpi { prefix: PathBuf, missing: &'static str },
-    /// A mode nobody knows.
+    /// A mode that does not exist.
     #[error("alhena: choosing modes failed\n  seen: there is no mode {name}\n  next: choose from {known}")]
     NoMode { name: String, known: String },
     /// A measuring program that does not compile.

@@ -16,7 +16,7 @@ pub struct Mpi {
     pub label: String,
     /// Where it is installed.
     pub prefix: PathBuf,
-    /// The first line its launcher says about its version.
+    /// The first line of its launcher's version.
     pub version: String,
     family: Family,
     /// Arguments of its launcher beside the usual ones.
@@ -43,7 +43,7 @@ pub struct Line {
     pub bytes: u64,
     /// In the mode's unit.
     pub value: f64,
-    /// Microseconds of processor time that all ranks together took for one message, where the program says so.
+    /// Microseconds of processor time that all ranks together took for one message, where the program measures that.
     pub processor: Option<f64>,
     /// What the program measured beside it, in the same unit: its floor.
     pub floor: Option<f64>,
@@ -182,7 +182,7 @@ impl Family {
 }
 
 impl Line {
-    /// Of `bytes value unit`, then processor time, or `over` and the floor, if the program says so.
+    /// Of `bytes value unit`, then processor time, or `over` and the floor, if the program gives them.
     fn parse(text: &str) -> Option<Self> {
         let words: Vec<&str> = text.split_whitespace().collect();
         let (bytes, value, more) = match words[..] {
@@ -255,7 +255,7 @@ fn run_for(command: &mut Command, limit: Duration) -> Result<(ExitStatus, Vec<u8
         match child.try_wait().map_err(|error| error.to_string())? {
             Some(status) => break status,
             None if started.elapsed() > limit => {
-                // The launcher ends its ranks; nobody reads what they still say.
+                // The launcher ends its ranks; their last output is not read.
                 let _ = child.kill();
                 let _ = child.wait();
                 return Err(format!("it did not end within {} s", limit.as_secs()));

@@ -13,7 +13,7 @@ use super::log_axis::{LogAxis, Ticks};
 /// One diagram of a picture.
 #[derive(Debug)]
 pub struct Panel {
-    /// Above it.
+    /// Text above the diagram.
     pub title: String,
     /// What the curves run over.
     pub over: Over,
@@ -62,7 +62,7 @@ impl Over {
 const PANEL: (u32, u32) = (760, 520);
 const FONT: &str = "sans-serif";
 const INK: RGBColor = RGBColor(40, 40, 40);
-/// Told apart in print and by the colour-blind (Okabe and Ito); the first is Alhena's.
+/// Distinct in print and for the colour-blind (Okabe and Ito); the first is Alhena's.
 const COLOURS: [RGBColor; 5] =
     [RGBColor(0, 114, 178), RGBColor(213, 94, 0), RGBColor(0, 158, 115), RGBColor(204, 121, 167), INK];
 

@@ -50,7 +50,7 @@ pub struct Arguments {
 struct Report {
     /// Whether registrations hold pages; otherwise they name addresses, and cost nothing.
     pinned: bool,
-    /// Who notices that memory changes.
+    /// What notices that memory changes.
     watch: &'static str,
     mdds: u32,
     times: Vec<Times>,
@@ -218,7 +218,7 @@ fn cycles(arguments: &Arguments, pinned: bool) -> Result<Cycles, Error> {
     Ok(Cycles { count: arguments.cycles, seconds, resident_before_kib, resident_after_kib: resident_kib() })
 }
 
-/// Resident memory of this process; 0 where it cannot be told.
+/// Resident memory of this process; 0 where the system does not report it.
 fn resident_kib() -> usize {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

@@ -27,7 +27,7 @@ pub struct Round {
 pub enum Counting {
     /// Those whose floor is near the lowest of the run, where there is a floor.
     Quiet {
-        /// Nanoseconds.
+        /// The lowest floor, in nanoseconds.
         lowest: Option<f64>,
     },
     /// All, for trying things out on a busy machine; there is no verdict then.
@@ -43,23 +43,23 @@ impl Counting {
     }
 }
 
-/// What the rounds say about one view of a mode.
+/// What the rounds show about one view of a mode.
 #[derive(Debug, Serialize)]
 pub struct Summary {
     /// Rounds that count.
     pub kept: usize,
     /// Rounds that do not.
     pub discarded: usize,
-    /// Whether enough rounds count to say anything.
+    /// Whether enough rounds count for a verdict.
     pub verdict: bool,
-    /// By size.
+    /// Results by size.
     pub rows: Vec<Row>,
 }
 
 /// One size.
 #[derive(Debug, Serialize)]
 pub struct Row {
-    /// The size.
+    /// Size of a message.
     pub bytes: u64,
     /// Median of each MPI, in the order they were given.
     pub values: Vec<f64>,

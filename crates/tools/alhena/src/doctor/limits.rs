@@ -103,7 +103,7 @@ fn cores() -> Finding {
     }
 }
 
-/// Whether somebody can look at the ranks of a job that hangs.
+/// Whether a program is here that shows the call stacks of a job that hangs.
 fn handlers() -> Finding {
     let check = "call stacks";
     match super::pairing::in_path("gdb").or_else(|| super::pairing::in_path("eu-stack")) {

@@ -22,7 +22,7 @@ const BULK: usize = 256 << 10;
 const BULK_TIMEOUT: Duration = Duration::from_secs(6);
 /// Most callers that are answered at a time.
 const MOST_CALLERS: usize = 1024;
-/// Clocks may differ by this much, in seconds, before somebody should know.
+/// Clocks may differ by this much, in seconds, before the doctor warns.
 const SKEW: f64 = 1.0;
 /// Most addresses that a host names: the key space takes 800 bytes.
 const MOST: usize = 16;
@@ -61,7 +61,7 @@ pub fn run() -> Result<(), Box<dyn Error>> {
         }
         println!("{MARK}{}", serde_json::to_string::<Report>(&report)?);
     }
-    // Nobody leaves before all have tried.
+    // No rank leaves before all have tried.
     job.fence()?;
     job.finalized()?;
     Ok(())

@@ -87,7 +87,7 @@ fn own_name() -> Finding {
     }
 }
 
-/// The addresses of `name`; `None` where nobody answered in time.
+/// The addresses of `name`; `None` where no answer came in time.
 fn resolve(name: &str) -> Option<Vec<IpAddr>> {
     let (send, receive) = mpsc::channel();
     let name = name.to_owned();

@@ -47,7 +47,7 @@ pub struct Parameter {
     pub value: String,
     /// Where the value comes from.
     pub source: String,
-    /// Whether nobody set it.
+    /// Whether it is not set anywhere.
     pub is_default: bool,
     pub default: &'static str,
     pub unit: &'static str,

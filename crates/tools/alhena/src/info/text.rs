@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::report::{Parameter, Report};
 
-/// Version, build and components, then the parameters somebody set, or `all`.
+/// Version, build and components, then the parameters that are set, or `all`.
 pub fn overview(report: &Report, all: bool) -> String {
     let Report { version, mpi_standard, mpi_abi, prefix, build, host, components, parameters } = report;
     let mut text = format!("Alhena {version}\n");
@@ -74,7 +74,7 @@ fn with_unit(param: &Parameter) -> String {
     format!("{value} {}", param.unit).trim_end().to_string()
 }
 
-/// Each parameter with all there is to say about it.
+/// Each parameter with all its facts.
 pub fn details(parameters: &[Parameter]) -> String {
     let mut text = String::new();
     for (index, param) in parameters.iter().enumerate() {

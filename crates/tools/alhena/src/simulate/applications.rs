@@ -80,7 +80,7 @@ fn stacked<'a, R: 'a>(rows: &'a [R], of: impl Fn(&'a R) -> (u32, &'a [Share])) -
         .collect()
 }
 
-/// What the paper says of Open MPI.
+/// The paper's figures of Open MPI.
 const PAPER: [(u32, &str); 2] = [(32_768, "about 20 % in MPI"), (49_152, "95.65 s, 88.2 %")];
 
 impl Lammps {

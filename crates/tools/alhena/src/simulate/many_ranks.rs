@@ -38,7 +38,7 @@ impl Job {
     }
 }
 
-/// One simulation: what it says, and what it took.
+/// One simulation: what it finds, and what it took.
 #[derive(Serialize)]
 struct Row {
     ranks: u32,

@@ -37,7 +37,7 @@ struct Row {
     overhead: f64,
 }
 
-/// The lengths: those of which the papers tell MPI's overhead, and powers of eight.
+/// The lengths: those for which the papers give MPI's overhead, and powers of eight.
 fn lengths(max: usize) -> impl Iterator<Item = usize> {
     let powers = std::iter::successors(Some(1usize), |size| size.checked_mul(8));
     std::iter::once(0).chain(powers.take_while(move |size| *size <= max))

@@ -42,7 +42,7 @@ impl Forced {
         }
     }
 
-    /// The limits.
+    /// The parameters with the limits that force it.
     pub fn params(self) -> UgniParams {
         let defaults = UgniParams::default();
         let rendezvous =

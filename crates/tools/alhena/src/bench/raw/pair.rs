@@ -89,7 +89,7 @@ fn measure(arguments: &Arguments) -> Result<(), String> {
             println!("{bytes} {half:.9} us");
         }
     }
-    // Nobody leaves while the other may still be answered.
+    // Neither process leaves while the other may still need an answer.
     together.fence()?;
     together.job.finalized().map_err(|error| error.to_string())
 }
@@ -105,7 +105,7 @@ fn sizes(arguments: &Arguments) -> impl Iterator<Item = usize> + use<> {
 /// The two processes by way of their launcher, which takes no part in what is timed.
 struct Together {
     job: pmi::Job,
-    /// Numbers that the first has told the second.
+    /// Numbers that the first has sent the second.
     told: u32,
 }
 
