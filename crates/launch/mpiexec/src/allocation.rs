@@ -11,7 +11,7 @@ use crate::hosts::Host;
 use crate::text_file;
 use crate::usage::UsageError;
 
-/// Hosts of an allocation, and the variable that told.
+/// Hosts of an allocation, and the variable that named them.
 #[derive(Debug)]
 pub struct Allocation {
     /// The variable.

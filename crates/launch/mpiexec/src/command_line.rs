@@ -37,7 +37,7 @@ pub fn parse(words: Vec<OsString>) -> Result<CommandLine, UsageError> {
             return Ok(line);
         }
         if let Some(path) = line.job.config_file.take() {
-            // What was said before the file holds for each of its programs.
+            // What was given before the file holds for each of its programs.
             let mut for_all = rest.unwrap_or_default();
             line.job.hosts.append(&mut for_all.hosts);
             for section in config_file::read(&path)? {

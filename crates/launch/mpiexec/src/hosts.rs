@@ -91,7 +91,7 @@ fn parse_line(line: &str) -> Result<Host, Malformed> {
                 host.slots = Some(host.slots.map_or(most, |slots| slots.max(most)));
                 host.strict = true;
             }
-            // Keys of other launchers (user=, binding=, ifhn=) say nothing about one host.
+            // Keys of other launchers (user=, binding=, ifhn=) mean nothing for one host.
             _ => {}
         }
     }
@@ -148,7 +148,7 @@ impl Host {
         is_local(&self.name, &own_name())
     }
 
-    /// Whether both names mean one host, as far as text tells.
+    /// Whether both names mean one host, as far as text shows.
     pub fn is_same(&self, other: &Host) -> bool {
         self.name == other.name || self.is_local() && other.is_local()
     }

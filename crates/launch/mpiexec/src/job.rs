@@ -16,7 +16,7 @@ use crate::spread::{Spread, Wanted};
 use crate::usage::{MOST_RANKS, UsageError};
 use crate::{allocation, hosts, parameters, variables};
 
-/// A job, and what is to be said before it starts.
+/// A job, and what is to be printed before it starts.
 pub struct Planned {
     /// The job.
     pub spec: JobSpec,
@@ -193,7 +193,7 @@ fn count(program: &Program, job: &JobOptions, programs: usize) -> u32 {
     by_file.or(on_each).or(slots).unwrap_or(count)
 }
 
-/// Host files set limits; a bare `host:N` only says where to put how many.
+/// Host files set limits; a bare `host:N` only sets where to put how many.
 fn check_slots(job: &JobOptions, programs: &[Wanted]) -> Result<(), UsageError> {
     let refuses = |strict: bool| match job.placement.oversubscribe {
         Some(allowed) => !allowed,

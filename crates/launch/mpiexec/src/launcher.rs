@@ -4,7 +4,7 @@ use std::env;
 
 use rte::spec::Launcher;
 
-/// What was said about it, by flags, parameters of Open MPI or variables.
+/// What was set for it, by flags, parameters of Open MPI or variables.
 #[derive(Clone, Debug, Default)]
 pub struct LauncherOptions {
     /// `-launcher`: a name that launchers of the MPICH family know, or a program.
@@ -38,7 +38,7 @@ const BATCH: &[Batch] = &[
 ];
 
 impl LauncherOptions {
-    /// The launcher. Where nothing was said: the batch system's within an allocation, else ssh.
+    /// The launcher. Where nothing was set: the batch system's within an allocation, else ssh.
     pub fn settle(&self) -> Launcher {
         self.settle_in(|name| env::var_os(name).is_some(), is_in_path)
     }
@@ -54,7 +54,7 @@ impl LauncherOptions {
         let program = batch.map(|batch| batch.words).or(said).unwrap_or("ssh");
         let first = program.split(" : ").next().unwrap_or(program);
         let mut words: Vec<String> = first.split_whitespace().map(str::to_owned).collect();
-        // The flags are ssh's; a program of another name gets those that were said and no others.
+        // The flags are ssh's; a program of another name gets those that were set and no others.
         let is_ssh = words.len() == 1 && (words[0] == "ssh" || words[0].ends_with("/ssh"));
         if is_ssh {
             words.extend(usual.words[1..].iter().cloned());

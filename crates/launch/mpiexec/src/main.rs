@@ -69,12 +69,12 @@ fn refuse(error: &dyn std::fmt::Display, code: u8) -> ExitCode {
     ExitCode::from(code)
 }
 
-/// Prints to standard error. Where that cannot be written there is nobody to report it to.
+/// Prints to standard error. Where that cannot be written there is no way to report it.
 fn complain(text: &dyn std::fmt::Display) {
     let _ = writeln!(io::stderr(), "mpiexec: {text}");
 }
 
-/// Prints to standard output; somebody who stops reading (`mpiexec -help | head`) is no error.
+/// Prints to standard output; a reader that stops (`mpiexec -help | head`) is no error.
 fn print(text: &str) -> ExitCode {
     let mut stdout = io::stdout();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {

@@ -11,10 +11,10 @@ use crate::hosts::Host;
 use crate::launcher::LauncherOptions;
 use crate::rankfile::RankFile;
 
-/// Everything said so far.
+/// Everything given so far.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// What holds for the whole job, wherever on the line it was said.
+    /// What holds for the whole job, wherever on the line it was given.
     pub job: JobOptions,
     /// What holds for the program that comes next.
     pub app: AppOptions,
@@ -37,7 +37,7 @@ pub struct JobOptions {
     pub display_map: bool,
     /// Output of the ranks.
     pub output: Output,
-    /// Who reads standard input.
+    /// The ranks that read standard input.
     pub stdin: Stdin,
     /// End the job after this time.
     pub timeout: Option<Duration>,

@@ -14,9 +14,9 @@ use crate::variables;
 const OWN: &str = "ALHENA_MCA_";
 const FOREIGN: &str = "OMPI_MCA_";
 
-/// Turns the `--mca` flags of `job` into variables, and returns what is to be said about names and values that no rank
-/// will understand. Also checks variables that are set already; Open MPI's may be meant for Open MPI, so there only
-/// typing errors count.
+/// Turns the `--mca` flags of `job` into variables, and returns what is to be printed about names and values that no
+/// rank will understand. Also checks variables that are set already; Open MPI's may be meant for Open MPI, so there
+/// only typing errors count.
 pub fn settle(job: &mut JobOptions) -> Vec<String> {
     let inherited: Vec<(String, String)> = env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))

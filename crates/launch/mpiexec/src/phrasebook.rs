@@ -1,6 +1,6 @@
 //! Names of Open MPI's parameters that mean nothing here, or something else.
 //!
-//! Scripts carry them along for years. What nobody has to act on stays silent; only what a typing error for one of our own
+//! Scripts carry them along for years. What needs no action stays silent; only what a typing error for one of our own
 //! names would give is worth a word.
 
 use mca::{Kind, Param, Registry};
@@ -67,7 +67,7 @@ pub enum Value {
     Bad,
 }
 
-/// What `text` means for `param`, in a job on `several` hosts or on one. Of a list, words that nobody knows are left
+/// What `text` means for `param`, in a job on `several` hosts or on one. Of a list, words that are not known are left
 /// out: all of them after `^`, otherwise as long as one remains that carries messages between all processes.
 pub fn value(param: &Param, text: &str, several: bool) -> Value {
     if param.accepts(text) {

@@ -20,7 +20,7 @@ const PURPOSE: &str = "rank file";
 /// For each rank the name of its host and its processors; `None` for ranks that the file leaves out.
 type Ranks = Vec<Option<(HostName, Slots)>>;
 
-/// What a rank file says.
+/// The content of a rank file.
 #[derive(Clone, Debug)]
 pub struct RankFile {
     path: PathBuf,

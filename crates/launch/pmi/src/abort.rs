@@ -18,11 +18,11 @@ pub(crate) type AbortFunction = unsafe extern "C" fn(c_int, *const c_char, *mut 
 pub struct Abort {
     /// The launcher's connection, which stays open as long as the process lives; -1: there is none.
     pub(crate) launcher: RawFd,
-    /// Seals what is said to the launcher, where the connection is protected.
+    /// Seals what is sent to the launcher, where the connection is protected.
     pub(crate) urgent: Option<Urgent>,
-    /// The function that tells a PMIx launcher.
+    /// The function that informs a PMIx launcher.
     pub(crate) pmix: Option<AbortFunction>,
-    /// The launcher is our own, which shows the message, once for all ranks that say the same.
+    /// The launcher is our own, which shows the message, once for all ranks that send the same.
     pub(crate) native: bool,
     /// Rank of this process in `MPI_COMM_WORLD`, if it has joined a job.
     pub(crate) rank: Option<u32>,
@@ -153,7 +153,7 @@ fn limit_time() {
     }
 }
 
-/// Writes all of `bytes` by `write`, and says whether that took them.
+/// Writes all of `bytes` by `write`, and returns whether that took them.
 fn write_all(mut bytes: &[u8], write: impl Fn(&[u8]) -> isize) -> bool {
     while !bytes.is_empty() {
         let written = write(bytes);

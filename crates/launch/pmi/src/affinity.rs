@@ -6,7 +6,7 @@ const MAX_CPUS: usize = 1024;
 /// A set of processors, 64 in each word.
 pub(crate) type Mask = [u64; MAX_CPUS / 64];
 
-/// The processors that this process may use. None where the system does not say.
+/// The processors that this process may use. None where the system does not report them.
 pub(crate) fn allowed() -> Mask {
     let mut mask = [0; MAX_CPUS / 64];
     // SAFETY: the mask is writable and its size in bytes is passed; 0 is the calling thread.

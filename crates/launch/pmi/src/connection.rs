@@ -10,7 +10,7 @@ use connect::{Session, Urgent};
 use crate::wire::{Line, LineBuffer};
 use crate::{Error, scm};
 
-/// The client's end. Close-on-exec, so that children of a rank cannot speak in its name.
+/// The client's end. Close-on-exec, so that children of a rank cannot send in its name.
 pub(crate) struct Connection {
     socket: OwnedFd,
     input: LineBuffer,

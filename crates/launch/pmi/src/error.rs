@@ -1,4 +1,4 @@
-//! What can go wrong between a rank and its launcher, told so that a user can act on it.
+//! What can go wrong between a rank and its launcher, reported so that a user can act on it.
 
 use std::fmt;
 use std::io;
@@ -8,7 +8,7 @@ use std::io;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// A launcher says that it started several processes, but offers no service this library speaks.
+    /// A launcher states that it started several processes, but offers no service that this library knows.
     UnreachableLauncher {
         /// The launcher's name.
         launcher: &'static str,

@@ -1,5 +1,5 @@
-//! What ranks put under a launcher of others: those of a node give it to the lowest of them, who puts it for all as one
-//! record ([`crate::wireup`]). So a fence of the launcher carries one key for each node, not one for each rank.
+//! What ranks put under a launcher of others: those of a node give it to the lowest of them, which puts it for all as
+//! one record ([`crate::wireup`]). So a fence of the launcher carries one key for each node, not one for each rank.
 //!
 //! ```text
 //!   rank ── lines: what it has put ──► lowest rank of the node ── record, as text ──► key space ─┐ fence of
@@ -7,7 +7,7 @@
 //!   get: the record of a rank's node, when it is asked for first; kept ◄─────────────────────────┘
 //! ```
 //!
-//! A record that is longer than what PMI-1 takes as one value is cut into several; the first says how many there are.
+//! A record that is longer than what PMI-1 takes as one value is cut into several; the first holds their number.
 //! Each node puts one in each exchange, an empty one too, so that no rank asks for a key that is not there: PMIx would wait
 //! for it for ever.
 
@@ -123,7 +123,7 @@ impl Foreign {
     }
 }
 
-/// What a rank says at a fence to the lowest one of its node.
+/// What a rank sends at a fence to the lowest one of its node.
 fn lines(own: &[(String, String)]) -> String {
     let mut lines = String::new();
     for (key, value) in own {
@@ -132,7 +132,7 @@ fn lines(own: &[(String, String)]) -> String {
     lines + &format!("cmd={FENCE}\n")
 }
 
-/// The line that says that a rank has put `value`.
+/// The line of a rank that has put `value`.
 pub(crate) fn put_line(key: &str, value: &str) -> String {
     format!("cmd={PUT} key={} value={}\n", escape(key), escape(value))
 }
@@ -246,7 +246,7 @@ mod tests {
                             assert_eq!(foreign.get(whose, "other").unwrap(), None);
                         }
                     }
-                    // An exchange in which nobody has put anything.
+                    // An exchange in which no rank has put anything.
                     foreign.fence(rank).unwrap();
                     assert!(foreign.get(Whose { leader, place }, "card").unwrap().is_some());
                 }));

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! The socket's name and the nonce are random and travel through the launcher's key-value space, which only
-//! ranks of the job can read. A stranger who connects is dropped; nothing is read from another user's process, and
+//! ranks of the job can read. A stranger that connects is dropped; nothing is read from another user's process, and
 //! nothing sent to it.
 
 use std::io::Read;
@@ -115,8 +115,8 @@ impl Host {
         &self.card
     }
 
-    /// Waits for the `local_size - 1` guests, then tells all of them what they have to know. Returns the connections with
-    /// them, too, by place.
+    /// Waits for the `local_size - 1` guests, then sends all of them what they have to know. Returns the connections
+    /// with them, too, by place.
     pub(crate) fn serve(self, job_id: u64, local_size: usize) -> Result<(Met, Vec<Connection>), Error> {
         let mut pids = vec![0; local_size];
         pids[0] = std::process::id() as i32;
@@ -144,7 +144,7 @@ impl Host {
         Ok((Met { pids, segment: self.segment, job_id, oversubscribed }, guests))
     }
 
-    /// A guest that proves to belong to this job; `None` for anybody else.
+    /// A guest that proves to belong to this job; `None` for any other caller.
     fn admit(&self, mut stream: &UnixStream, pids: &[i32]) -> Option<Guest> {
         let pid = socket::peer_of_same_user(stream.as_fd()).ok()?;
         stream.set_read_timeout(Some(TIMEOUT)).ok()?;
@@ -169,7 +169,7 @@ struct Guest {
     processors: Mask,
 }
 
-/// Sends all of `bytes`, without a signal where nobody reads them any more.
+/// Sends all of `bytes`, without a signal where the guest reads them no more.
 fn send_all(stream: &UnixStream, mut bytes: &[u8]) -> Result<(), Error> {
     while !bytes.is_empty() {
         let sent = scm::send(stream.as_fd(), bytes, None).map_err(Error::io(STEP))?;
@@ -211,7 +211,7 @@ mod tests {
         assert!(guests.into_iter().all(|guest| guest.join().unwrap()));
     }
 
-    /// Runs `work` as another user, who only this thread becomes; `None` where that is not allowed.
+    /// Runs `work` as another user, which only this thread becomes; `None` where that is not allowed.
     fn as_other_user<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> Option<R> {
         let thread = thread::spawn(|| {
             // SAFETY: the bare system call changes this thread alone; it takes plain values.

@@ -45,7 +45,7 @@ pub(crate) fn attach() -> Result<Option<Job>, Error> {
     }
 }
 
-/// Says hello and becomes a rank. Returns when all ranks of this node have said hello.
+/// Sends the hello and becomes a rank. Returns when all ranks of this node have sent theirs.
 fn join(mut connection: Connection) -> Result<Job, Error> {
     let rank: u32 = env::var("PMI_RANK")
         .ok()

@@ -42,10 +42,10 @@ pub struct Job {
     pub(crate) service: Service,
 }
 
-/// Who answers requests.
+/// The service that answers requests.
 #[derive(Debug)]
 pub(crate) enum Service {
-    /// Nobody is needed: a job of one rank keeps its keys itself.
+    /// None is needed: a job of one rank keeps its keys itself.
     Alone(Vec<(String, String)>),
     /// Our own `mpiexec`.
     Native(Native),
@@ -74,7 +74,7 @@ impl Fence {
     /// Waits as [`Job::fence`] does.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Job::fence`].
     pub fn wait(&mut self) -> Result<(), Error> {
         self.service.fence(self.rank)
     }
@@ -174,7 +174,7 @@ impl Job {
         }
     }
 
-    /// Tells the launcher that MPI is finalized: from now on this process may exit without ending the job.
+    /// Reports to the launcher that MPI is finalized: from now on this process may exit without ending the job.
     pub fn finalized(&mut self) -> Result<(), Error> {
         match &mut self.service {
             Service::Alone(_) => Ok(()),
@@ -184,7 +184,7 @@ impl Job {
     }
 
     /// Takes [`Job::finalized`] back: a session was initialized after the last one had ended (MPI-5.0
-    /// section 11.3). Other launchers cannot be told.
+    /// section 11.3). Other launchers take no such report.
     pub fn resumed(&mut self) -> Result<(), Error> {
         match &mut self.service {
             Service::Native(native) => native.tell_state("MPI_Session_init", true),

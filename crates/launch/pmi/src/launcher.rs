@@ -54,7 +54,7 @@ pub(crate) fn note_lost_environment() {
     }
 }
 
-/// Whether the user has said that this process is meant to be alone.
+/// Whether the user has set that this process is meant to be alone.
 pub(crate) fn may_be_alone() -> bool {
     says_yes(&|name| env::var(name).ok())
 }

@@ -1,4 +1,4 @@
-//! How a rank reaches the launcher that started it, and what the two say to each other.
+//! How a rank reaches the launcher that started it, and what the two send to each other.
 //!
 //! ```text
 //!   attach()
@@ -7,7 +7,7 @@
 //!     ├─ PMI_FD or PMI_PORT of another launcher      → PMI-1                           (standard.rs, pmi1.rs)
 //!     ├─ PMIX_* of another launcher                  → its library, by dlopen          (pmix.rs, library.rs)
 //!     ├─ SLURM_STEP_* alone                          → rank 0 keeps the key space      (slurm.rs, star.rs, munge.rs)
-//!     ├─ signs of a launcher of several processes    → error: who was seen, what to run (launcher.rs)
+//!     ├─ signs of a launcher of several processes    → error: what was seen, what to run (launcher.rs)
 //!     └─ nothing                                     → a job of one rank
 //! ```
 //!

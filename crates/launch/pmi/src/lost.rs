@@ -25,7 +25,7 @@ const MOST: usize = 16;
 pub struct Suspicion {
     /// The rank.
     pub rank: u32,
-    /// For so long nothing was heard of its host.
+    /// For so long nothing has come from its host.
     pub silent: Duration,
     /// The network may be silent for so long at least.
     pub patience: Duration,
@@ -62,7 +62,7 @@ pub struct Suspicions {
 }
 
 impl Suspicions {
-    /// Tells the launcher, unless it is too busy to take that now.
+    /// Reports to the launcher, unless it is too busy to take that now.
     pub fn tell(&self, suspicion: &Suspicion) {
         let line = suspicion.encode();
         let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;

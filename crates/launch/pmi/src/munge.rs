@@ -1,5 +1,5 @@
 //! Credentials of munge, the service by which the hosts of a cluster vouch for users to each other: text that only
-//! processes of one user can read, and that says which user wrote it. Its library is loaded when it is needed.
+//! processes of one user can read, and that names the user that wrote it. Its library is loaded when it is needed.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::library::Library;
 const SUCCESS: c_int = 0;
 /// The credential is sound, but old, or was read on this host before: each rank of a host reads it.
 const SOUND: [c_int; 3] = [15, 16, 17];
-/// Option of a context: who may read what is written.
+/// Option of a context: the user that may read what is written.
 const UID_RESTRICTION: c_int = 9;
 
 /// The library.
@@ -85,7 +85,7 @@ impl Munge {
         let credential = CString::new(credential).map_err(|_| "it is no credential".to_owned())?;
         let (mut data, mut length, mut user, mut group) = (ptr::null_mut(), 0, libc::uid_t::MAX, 0);
         // SAFETY: all places are writable during the call, and null stands for the settings as they are. What the library
-        // makes comes from malloc and has the length it says.
+        // makes comes from malloc and has the length it returns.
         unsafe {
             let status = (self.decode)(
                 credential.as_ptr(),

@@ -57,7 +57,7 @@ impl Native {
         self.connection.send(STEP, &format!("cmd={REPORT} text={}\n", escape(text)))
     }
 
-    /// Says whether MPI is initialized.
+    /// Reports whether MPI is initialized.
     pub(crate) fn tell_state(&mut self, step: &'static str, active: bool) -> Result<(), Error> {
         self.connection.send(step, &format!("cmd={STATE} active={}\n", u8::from(active)))
     }

@@ -1,9 +1,9 @@
-//! What PMI-1 tells a process, and the server that it asks.
+//! What PMI-1 gives a process, and the server that it asks.
 
 use crate::Error;
 use crate::connection::Connection;
 
-/// A process's place in its job, as its launcher tells it.
+/// A process's place in its job, as its launcher gives it.
 pub(crate) struct Place {
     pub(crate) rank: u32,
     pub(crate) size: u32,

@@ -1,4 +1,4 @@
-//! Joining a job whose launcher speaks PMIx (`prterun`, `srun --mpi=pmix`): its client library, loaded for the purpose.
+//! Joining a job whose launcher serves PMIx (`prterun`, `srun --mpi=pmix`): its client library, loaded for the purpose.
 //!
 //! Eight functions and three structures, whose layouts are the same in all releases from 2 to 6. The library starts a
 //! thread and does not survive `fork`, so a launcher that offers PMI-1, too, is asked by that.
@@ -49,7 +49,7 @@ struct Proc {
     rank: u32,
 }
 
-/// A type and what it says the first bytes of `data` are.
+/// A type, and in the first bytes of `data` a value of it.
 #[repr(C)]
 struct Value {
     kind: u16,
@@ -199,7 +199,7 @@ impl Pmix {
         value.text().ok_or_else(|| Error::protocol("get", &format!("key {key} of rank {rank} is no text")))
     }
 
-    /// What the launcher tells of `rank` under `key`, one of the library's own keys. `None`: nothing, which is known at once.
+    /// What the launcher has of `rank` under `key`, one of the library's own keys. `None`: nothing, and no wait.
     fn told(&self, rank: u32, key: &CStr) -> Option<Owned> {
         self.value(rank, key, &[Info::yes(b"pmix.immediate")]).ok()
     }
@@ -271,7 +271,7 @@ impl Owned {
 
 impl Drop for Owned {
     fn drop(&mut self) {
-        // SAFETY: value and text come from malloc, and nobody else has them.
+        // SAFETY: value and text come from malloc, and no other code has them.
         unsafe {
             if (*self.0).kind == kind::STRING {
                 libc::free((*self.0).data[0] as *mut c_void);

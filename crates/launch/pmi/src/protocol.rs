@@ -3,7 +3,7 @@
 //! ```text
 //!   rank                                     proxy (PMI server of the node)
 //!    │  cmd=alhena_hello protocol=1 …  ───────►  notes the sender's pid (SCM_CREDENTIALS)
-//!    │                                           … until every local rank has said hello
+//!    │                                           … until every local rank has sent its hello
 //!    │  ◄─────── cmd=alhena_job rc=0 bytes=N, N bytes of body; the node's memfd (SCM_RIGHTS)
 //! ```
 //!
@@ -18,23 +18,23 @@ pub const PROTOCOL: u32 = 1;
 pub const HELLO: &str = "alhena_hello";
 /// The launcher's answer.
 pub const JOB: &str = "alhena_job";
-/// Says that MPI was finalized (`active=0`) or initialized again (`active=1`). Not answered.
+/// MPI was finalized (`active=0`) or initialized again (`active=1`). Not answered.
 pub const STATE: &str = "alhena_state";
-/// What a rank tells the others: `key=… value=…`. Not answered.
+/// What a rank puts for the others: `key=… value=…`. Not answered.
 pub const PUT: &str = "alhena_put";
 /// A rank waits until all others have come here, too.
 pub const FENCE: &str = "alhena_fence";
 /// The answer to [`FENCE`]: `bytes=N`, and unless that is 0 a memory file with the table ([`crate::wireup`]) of what all ranks
 /// have put since the last one.
 pub const TABLE: &str = "alhena_table";
-/// Which transport carries messages to whom (`text=`), for `mpiexec -report`. Not answered.
+/// Which transport carries messages to which ranks (`text=`), for `mpiexec -report`. Not answered.
 pub const REPORT: &str = "alhena_report";
 /// The host of a rank does not answer: `rank=`, `silent=` and `patience=` in milliseconds, `places=` with addresses between
 /// commas. Not answered; repeated as long as it is so.
 pub const SUSPECT: &str = "alhena_suspect";
-/// Environment variable of the native connection: `descriptor:inode:socket`. The inode tells a connection that was
-/// handed down by mpiexec from an unrelated descriptor that happens to have the same number. The socket is the proxy's,
-/// for a program that has not inherited the connection ([`crate::socket`]).
+/// Environment variable of the native connection: `descriptor:inode:socket`. The inode distinguishes a connection that
+/// was handed down by mpiexec from an unrelated descriptor that happens to have the same number. The socket is the
+/// proxy's, for a program that has not inherited the connection ([`crate::socket`]).
 pub const VARIABLE: &str = "ALHENA_PMI";
 /// Longest body that is accepted, in bytes: enough for some millions of ranks.
 pub const MAX_BODY: usize = 64 << 20;

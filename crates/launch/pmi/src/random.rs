@@ -1,4 +1,4 @@
-//! Numbers that nobody can guess.
+//! Numbers that no other process can guess.
 
 use crate::Error;
 

@@ -104,7 +104,7 @@ pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Received
 ///
 /// # Safety
 /// `header` points to a control header that the kernel wrote for a message received just now, whose
-/// descriptors nobody owns yet.
+/// descriptors have no owner yet.
 unsafe fn take_control(header: *const libc::cmsghdr, received: &mut Received) {
     // SAFETY: the caller promises a valid header; its length field is the kernel's.
     let (level, kind, data, bytes) = unsafe {

@@ -14,9 +14,9 @@ use crate::wire::{Line, MAX_KEY, MAX_KVS_NAME, MAX_VALUE, escape, unescape};
 /// How far a rank has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Nothing was heard of it: not an MPI program, or not yet.
+    /// It has sent nothing: not an MPI program, or not yet.
     Silent,
-    /// It said hello and waits for the others.
+    /// It has sent its hello and waits for the others.
     Waiting,
     /// Between init and finalize.
     Active,
@@ -29,9 +29,9 @@ pub enum Phase {
 pub enum Event {
     /// Nothing.
     None,
-    /// The rank said hello; when all have, [`Server::begin`] and [`Server::job_record`] are due.
+    /// The rank sent its hello; when all have, [`Server::begin`] and [`Server::job_record`] are due.
     Hello,
-    /// Another library than ours speaks for this rank.
+    /// Another library than ours sends for this rank.
     OtherLibrary,
     /// The rank's table of transports.
     Report(String),
@@ -118,7 +118,7 @@ impl Server {
     }
 
     /// All hosts have come to the barrier; `pairs` are the keys that they have put, `table` that of all records, empty
-    /// where none says anything.
+    /// where none holds anything.
     pub fn release(&mut self, pairs: Vec<(String, String)>, table: Vec<u8>) {
         self.kvs.extend(pairs);
         let mut takers = Vec::new();
@@ -157,7 +157,7 @@ impl Server {
         self.ranks[rank].programs
     }
 
-    /// Whether others go on only once `rank` says hello, should it still do so: it has not yet, or its program has
+    /// Whether others go on only once `rank` sends its hello, should it still do so: it has not yet, or its program has
     /// finalized MPI and another rank's next program waits for the next of this one.
     pub fn is_awaited(&self, rank: usize) -> bool {
         match self.ranks[rank].phase {
@@ -167,7 +167,7 @@ impl Server {
         }
     }
 
-    /// Whether every rank said hello and waits.
+    /// Whether every rank has sent its hello and waits.
     pub fn all_wait(&self) -> bool {
         self.ranks.iter().all(|client| client.phase == Phase::Waiting)
     }

@@ -2,7 +2,7 @@
 //! starts them with all descriptors closed, for instance.
 //!
 //! The socket is in the abstract namespace: nothing in the file system, and nothing to clean up. Its name is random,
-//! and the ranks' environment holds it; who knows the name is not trusted therefore. Each side asks the kernel for the
+//! and the ranks' environment holds it; knowing the name therefore earns no trust. Each side asks the kernel for the
 //! user at the other end (`SO_PEERCRED`), and the proxy takes only processes that descend from it.
 
 use std::io;
@@ -19,7 +19,7 @@ pub(crate) fn address(name: u64) -> io::Result<SocketAddr> {
 /// Opens the socket `name`.
 ///
 /// # Errors
-/// The system's.
+/// The system's errors.
 pub fn listen(name: u64) -> io::Result<UnixListener> {
     UnixListener::bind_addr(&address(name)?)
 }

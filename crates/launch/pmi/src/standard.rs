@@ -28,7 +28,7 @@ pub(crate) fn contact() -> Result<Option<Contact>, Error> {
     }
 }
 
-/// Connects to the server at `address`, which tells the process with identifier `id` its place.
+/// Connects to the server at `address`, which gives the process with identifier `id` its place.
 fn by_port(address: &str, id: u32) -> Result<Contact, Error> {
     let mut connection =
         Connection::connect(address).map_err(Error::io("MPI_Init: connecting to PMI_PORT"))?;

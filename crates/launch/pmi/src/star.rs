@@ -8,8 +8,8 @@
 //!    │ ◄─ its node ────────────────────────────────────   then PMI-1, as under any launcher
 //! ```
 //!
-//! Users of the host can compute the ports, too, and listen at one before rank 0 does. One who does can pass on what ranks
-//! and rank 0 say to each other, and neither read it nor put in anything.
+//! Users of the host can compute the ports, too, and listen at one before rank 0 does. One that does can pass on what
+//! ranks and rank 0 send to each other, and neither read it nor put in anything.
 //!
 //! The secret does not cross the network in the clear: munge's credential can be read by processes of this user only, on
 //! hosts of the cluster. A rank that is gone before it has finalized ends the job: rank 0 ends, and the others see their
@@ -122,7 +122,7 @@ impl Secrets {
         env::var_os(TOKEN_FILE).filter(|path| !path.is_empty()).map(PathBuf::from)
     }
 
-    /// Rank 0's: the secret, and what to say of it in the hello.
+    /// Rank 0's: the secret, and what the hello holds of it.
     fn make(step: &Step) -> Result<(Secret, String), String> {
         if let Some(path) = Secrets::file() {
             return Ok((token::read(&path)?, "file".to_owned()));
@@ -251,14 +251,14 @@ fn watch(stream: &TcpStream, finalized: Arc<AtomicBool>) -> Result<(), Error> {
             }
         }
         if !finalized.load(Ordering::SeqCst) {
-            // Rank 0, or Slurm, has said why.
+            // Rank 0, or Slurm, has reported why.
             abort::leave(1);
         }
     };
     platform::thread::start("alhena-star", watcher).map_err(Error::io(step))
 }
 
-/// What each rank says first.
+/// What each rank sends first.
 const NODE: &str = "alhena_node";
 
 /// A rank's place at the star's centre.
@@ -281,7 +281,7 @@ struct Keeper {
     hello: String,
     number: u64,
     seats: Vec<Option<Seat>>,
-    /// Once all have said where they are.
+    /// Once all have sent where they are.
     server: Option<server::Server>,
     /// Dropped at the end.
     _alive: mpsc::Sender<()>,
@@ -379,7 +379,7 @@ impl Keeper {
         }
     }
 
-    /// Reads what `rank` says, and answers what can be answered.
+    /// Reads what `rank` sends, and answers what can be answered.
     fn serve(&mut self, rank: usize) {
         let Some(seat) = &mut self.seats[rank] else { return };
         let mut chunk = [0; 4096];
@@ -415,7 +415,7 @@ impl Keeper {
                     }
                     (Some(server), Some(_)) => match server.handle(rank, line) {
                         Event::None | Event::OtherLibrary => {}
-                        // The rank has said why.
+                        // The rank has reported why.
                         Event::Abort { code, .. } => abort::leave(code),
                         _ => {
                             end(1, format_args!("alhena: rank {rank} speaks another protocol; the job ends"))

@@ -62,7 +62,7 @@ fn open(path: &Path) -> Result<File, String> {
         if error.raw_os_error() != Some(libc::ELOOP) {
             return Err(format!("{}: {error}", at.display()));
         }
-        // The link itself is held open, so that its owner is the one who wrote what is read of it.
+        // The link itself is held open, so that its owner is the user that wrote what is read of it.
         let target = with(&at, libc::O_PATH).and_then(|link| {
             let owner = link.metadata()?.uid();
             Ok((owner, target_of(&link)?))

@@ -1,4 +1,4 @@
-//! What the launcher tells of a program's start before the program joins the job: `MPI_Info_create_env` may be asked
+//! What the launcher gives of a program's start before the program joins the job: `MPI_Info_create_env` may be asked
 //! before `MPI_Init`.
 
 use crate::wire::{escape, unescape};
@@ -12,7 +12,7 @@ pub fn entry(info: &[(String, String)]) -> String {
     format!("{VARIABLE}={}", pairs.collect::<Vec<_>>().join(";"))
 }
 
-/// What our own `mpiexec` told this process; `None` where another launcher or none started it.
+/// What our own `mpiexec` gave this process; `None` where another launcher or none started it.
 pub fn info() -> Option<Vec<(String, String)>> {
     std::env::var(VARIABLE).ok().map(|text| parse(&text))
 }

@@ -3,7 +3,7 @@
 //! A rank is first *mapped* to an object (a socket, a core, …), then *bound* to processors of it. Nothing
 //! asked for: the processors this process may use are split evenly between the ranks, core by core. Of more ranks than
 //! processors, each processor gets the same number, in turn, so that neighbours run at the same time; if that does not
-//! come out even, or under a quota of processor time, nobody is bound.
+//! come out even, or under a quota of processor time, no rank is bound.
 //!
 //! Measured with 8 ranks on 2 cores: an exchange with both neighbours 2.9 us; with ranks 0 to 3 on one core and 4 to 7
 //! on the other 3.6; unbound 2.3 to 4.7, as it happens to be.
@@ -70,7 +70,7 @@ pub struct Plan {
     pub cpus: Vec<Option<CpuSet>>,
     /// More ranks than processors, or than the quota of processor time allows.
     pub oversubscribed: bool,
-    /// Why nobody is bound, where that was decided here.
+    /// Why no rank is bound, where that was decided here.
     pub reason: Option<String>,
 }
 
@@ -95,7 +95,7 @@ impl Bind {
     }
 }
 
-/// What [`Map::parse`] understood: the mapping and what its modifiers say about other things.
+/// What [`Map::parse`] understood: the mapping and what its modifiers set of other things.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MapOptions {
     /// The mapping; none for `slot` and its like.

@@ -1,8 +1,8 @@
 //! Calls the owner of a port that has several addresses.
 //!
-//! Nobody knows which of them lead there, and what goes to a network that this host does not reach is often dropped in
-//! silence. So the next address is tried when one has not answered for a quarter of a second, and all that were tried
-//! go on meanwhile (as RFC 8305 has it). The first one wins whose owner proves to know the secret.
+//! It is not known which of them lead there, and what goes to a network that this host does not reach is often dropped
+//! in silence. So the next address is tried when one has not answered for a quarter of a second, and all that were
+//! tried go on meanwhile (as RFC 8305 has it). The first one wins whose owner proves to know the secret.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream};
@@ -117,13 +117,13 @@ mod tests {
         (socket, address)
     }
 
-    /// Whom the owner of `listener` hears when these addresses are called by somebody with this secret.
+    /// The caller that the owner of `listener` admits when these addresses are called with this secret.
     fn heard(listener: TcpListener, addresses: Vec<SocketAddr>, secret: Secret) -> Result<Who, String> {
         let caller = std::thread::spawn(move || call(&addresses, secret, WHO));
         listener.set_nonblocking(true).unwrap();
         let mut acceptor = Acceptor::new("the test", Secret::new(77), Protection::Encrypt, None);
         let mut caller = Some(caller);
-        // The caller speaks last, so it may have ended before it is heard.
+        // The caller sends last, so it may have ended before that is read.
         let mut until = None;
         while until.is_none_or(|until| Instant::now() < until) {
             if let Ok((stream, _)) = listener.accept() {
@@ -149,7 +149,7 @@ mod tests {
         let (listener, address) = listener();
         let (_silent, _kept, silent) = silent();
         let (_held, closed) = closed();
-        // Of another owner, which says nothing that makes sense and closes.
+        // Of another owner, which sends nothing that makes sense and closes.
         let (other, stranger) = self::listener();
         let strange = std::thread::spawn(move || drop(other.accept()));
         assert_eq!(heard(listener, vec![silent, closed, stranger, address], Secret::new(77)), Ok(WHO));

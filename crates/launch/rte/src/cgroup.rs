@@ -83,7 +83,7 @@ impl Cgroup {
     pub fn memory_limit(&self) -> Option<u64> {
         let limits = self.memory.iter().filter_map(|directory| {
             let text = read(directory, "memory.max").or_else(|| read(directory, "memory.limit_in_bytes"))?;
-            // Version 1 says "no limit" by a number near 2^63.
+            // Version 1 gives "no limit" by a number near 2^63.
             text.trim().parse::<u64>().ok().filter(|&limit| limit < 1 << 62)
         });
         limits.min()
@@ -120,7 +120,7 @@ fn chain(mount: &Path, path: &str) -> Vec<PathBuf> {
     directories
 }
 
-/// Bytes of clean file pages that the kernel drops before it kills anybody.
+/// Bytes of clean file pages that the kernel drops before it kills any process.
 fn file_cache(directory: &Path) -> u64 {
     let text = read(directory, "memory.stat").unwrap_or_default();
     let field = |name: &str| {

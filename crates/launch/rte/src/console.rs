@@ -23,18 +23,18 @@ pub struct Writer {
     queue: Vec<u8>,
     /// Bytes at the front of the queue that are written already.
     written: usize,
-    /// Nobody reads any more.
+    /// The reader is gone.
     broken: bool,
     /// The first error that lost output.
     loss: Option<Errno>,
     /// [`Writer::take_loss`] has returned it.
     loss_told: bool,
-    /// Somebody reads what is written: a pipe, a socket, a terminal.
+    /// A reader takes what is written: a pipe, a socket, a terminal.
     has_reader: bool,
     /// The stream whose unfinished line is the last thing in the output.
     open_line: Option<usize>,
     is_terminal: bool,
-    /// The event loop was asked to tell when more can be written.
+    /// The event loop was asked to report when more can be written.
     watched: bool,
     /// Bytes that were taken so far: whether the reader reads.
     taken: u64,
@@ -108,7 +108,7 @@ impl Writer {
         }
     }
 
-    /// Nobody reads any more.
+    /// Whether the reader is gone.
     pub fn is_broken(&self) -> bool {
         self.broken
     }
@@ -154,7 +154,7 @@ impl Writer {
         }
     }
 
-    /// Writes what can be written without waiting, and has `poller` tell when more can be.
+    /// Writes what can be written without waiting, and has `poller` report when more can be.
     pub fn flush_and_watch(&mut self, poller: &Poller, token: Token) {
         self.flush();
         let pending = self.is_pending();
@@ -167,7 +167,7 @@ impl Writer {
     }
 
     /// Writes what can be written without waiting. A file that takes no more loses what is queued; later output is
-    /// tried again, because somebody may have made room. What has lost its reader stays broken.
+    /// tried again, because room may have been made. What has lost its reader stays broken.
     pub fn flush(&mut self) {
         while self.is_pending() && !self.broken {
             let mut rest = &self.queue[self.written..];

@@ -1,4 +1,4 @@
-//! What the watching mpiexec process and the proxy tell each other. One message is one packet.
+//! What the watching mpiexec process and the proxy send each other. One message is one packet.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -52,7 +52,7 @@ pub fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
 }
 
 impl Message {
-    /// Sends the message. An error means that the other process has ended, which its pidfd tells as well.
+    /// Sends the message. An error means that the other process has ended, which its pidfd reports as well.
     pub fn send(self, to: impl AsFd) -> io::Result<()> {
         self.send_with(to, None)
     }

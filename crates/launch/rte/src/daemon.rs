@@ -49,15 +49,15 @@ pub fn daemon(segment_bytes: pmi::SegmentBytes) -> ExitCode {
     }
 }
 
-/// How long a worker looks for mpiexec unless it is told otherwise: mpiexec may start after it, and its name resolve late.
+/// How long a worker looks for mpiexec unless the user sets otherwise: mpiexec may start later, its name resolve late.
 pub const SEARCH: Duration = Duration::from_secs(60);
-/// What is said of an owner of a port who does not know the secret.
+/// What is reported of an owner of a port that does not know the secret.
 const OTHERS: &str = "does not know the job's secret";
 /// Time between two attempts.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// Runs the part of a job that the mpiexec at `address` (`HOST:PORT`) gives to this host, and looks for it for as long as
-/// `search` says. The job's secret is in `token_file`, or comes by standard input.
+/// `search` is. The job's secret is in `token_file`, or comes by standard input.
 ///
 /// Must be called from a process with a single thread.
 pub fn worker(

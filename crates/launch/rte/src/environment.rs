@@ -1,5 +1,5 @@
 //! The environment of ranks: what they inherit, what an outer job's variables must not reach them, and what
-//! the launcher tells them (names that scripts of MPICH's and Open MPI's users rely on, and our own).
+//! the launcher sets for them (names that scripts of MPICH's and Open MPI's users rely on, and our own).
 
 use std::env;
 use std::ffi::{CString, OsStr, OsString};
@@ -92,7 +92,7 @@ pub(crate) fn forwarded<'a>(
     env::vars_os().filter(|(name, _)| goes(name)).collect()
 }
 
-/// What one rank is told in addition.
+/// What one rank gets in addition.
 pub fn of_rank(place: &Place) -> Vec<CString> {
     let Place { rank, size, local_rank, local_size, pmi_fd, pmi_inode, socket, universe } = place;
     let universe = universe.map_or(*size, |n| n as usize);

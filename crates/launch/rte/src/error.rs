@@ -49,7 +49,7 @@ pub enum Error {
     Placement {
         /// What contradicts what.
         seen: String,
-        /// What to say instead.
+        /// What to ask for instead.
         next: String,
     },
     /// Standard input was directed to a rank that does not exist.

@@ -1,4 +1,4 @@
-//! What the launcher says about a failure: three lines, once per job.
+//! What the launcher prints about a failure: three lines, once per job.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -14,7 +14,7 @@ pub(crate) enum Failure {
     ExitedInMpi(i32),
     /// A rank exited without MPI while others wait for it.
     ExitedBeforeInit(i32),
-    /// A rank exited with a code other than 0, and nobody is hurt.
+    /// A rank exited with a code other than 0, and no other rank is hurt.
     Exited(i32),
     /// A rank called `MPI_Abort`.
     Abort {
@@ -55,7 +55,7 @@ pub(crate) enum Failure {
         rank: u32,
         /// Addresses of its host that were called.
         places: Vec<String>,
-        /// Nothing was heard of it for so long.
+        /// Nothing has come from it for so long.
         silent: Duration,
     },
     /// Output cannot be written.
@@ -100,7 +100,7 @@ impl Failure {
     }
 }
 
-/// Who failed.
+/// The rank that failed.
 #[derive(Clone, Debug)]
 pub(crate) struct Culprit {
     pub rank: usize,
@@ -344,7 +344,7 @@ fn abort(code: i32, message: &str) -> (String, String, String) {
     }
 }
 
-/// What a signal usually says about a program.
+/// What a signal usually means for a program.
 fn meaning(signal: i32) -> &'static str {
     match signal {
         libc::SIGSEGV => "it used memory that is not its own",

@@ -1,7 +1,7 @@
 //! Which of several failures was the first.
 //!
 //! A rank that dies makes others fail: their connections break, they call `MPI_Abort` or exit. Their reports may be faster
-//! than that of its death. So an inquest is open from the first report on, until it has heard everything that had
+//! than that of its death. So an inquest is open from the first report on, until it has all reports of what had
 //! happened when that report came: each proxy looks after its ranks itself before it answers
 //! (`Proxy::knows_all_ends`), and no time is guessed. Then one failure is chosen.
 
@@ -59,7 +59,8 @@ impl Inquest {
         Inquest { limit: host_silence + SLACK, candidates: Vec::new(), opened: None }
     }
 
-    /// A failure was reported. What a rank reports first of itself counts: one that has aborted also exits. `running` says of each rank of the job whether it runs. Whether it is the first.
+    /// A failure was reported. What a rank reports first of itself counts: one that has aborted also exits. `running`
+    /// returns of each rank of the job whether it runs. Whether it is the first.
     pub fn add(&mut self, candidate: Candidate, running: impl FnOnce() -> Vec<bool>) -> bool {
         let is_first = self.opened.is_none();
         self.opened.get_or_insert_with(|| (Instant::now(), running()));
@@ -86,7 +87,7 @@ impl Inquest {
         [*since + MOMENT, *since + self.limit].into_iter().find(|&at| at > now)
     }
 
-    /// The failure that was the first, once that can be told. `complete`: everything that had happened when the first
+    /// The failure that was the first, once that is known. `complete`: everything that had happened when the first
     /// report came is reported.
     pub fn find(&mut self, complete: bool, now: Instant) -> Option<Finding> {
         let (since, running) = self.opened.as_ref()?;

@@ -35,7 +35,7 @@
 //! mpiexec runs `pmi::wireup` with all hosts as children of one root, and a test runs it over trees for 49,152 ranks.
 //!
 //! **Workers.** With `-listen` mpiexec starts no daemon: `alhena worker` calls by itself and gets the order over its
-//! connection. The secret is in a file then, which mpiexec writes with mode 0600 and the user who starts workers hands
+//! connection. The secret is in a file then, which mpiexec writes with mode 0600 and the user that starts workers hands
 //! on.
 //!
 //! **Dead or only stopped** (`link`). The kernel probes the connections of daemons each second, and the other kernel

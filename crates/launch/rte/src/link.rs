@@ -2,14 +2,14 @@
 //! without blocking.
 //!
 //! A frame is its length in four bytes, then a message. Frames are encrypted and signed with keys of this connection
-//! ([`connect::channel`]): orders, the environment and keys travel here, and who can relay or change packets must neither
-//! read them nor put in others.
+//! ([`connect::channel`]): orders, the environment and keys travel here, and a host that relays or changes packets must
+//! neither read them nor put in others.
 //!
 //! **A host that is gone.** The kernel probes an idle connection each second ([`watch`]), and the other kernel answers,
 //! whether its process runs or is stopped (a debugger, Ctrl-Z). [`Link::look_after`] sees a probe without answer and
 //! sends frames without a message, which the kernel repeats faster than probes. So about seven packets have to be lost
 //! before a host that lives is taken for dead, and one that is dead is noticed after [`SILENCE`], or what
-//! `mpiexec -host-silence` says.
+//! `mpiexec -host-silence` sets.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -28,7 +28,7 @@ pub(crate) const CREDIT: usize = 48 * 1024;
 const LONGEST: usize = 256 << 20;
 /// Bytes read at a time.
 const CHUNK: usize = 64 * 1024;
-/// A host that acknowledges nothing for this long is gone, unless the user says otherwise.
+/// A host that acknowledges nothing for this long is gone, unless the user sets otherwise.
 pub(crate) const SILENCE: Duration = Duration::from_millis(4200);
 /// Time between two calls of [`Link::look_after`].
 pub(crate) const LOOK: Duration = Duration::from_millis(400);
@@ -48,7 +48,7 @@ pub(crate) struct Link {
     written: usize,
     /// A frame before it is sealed; kept for its memory.
     frame: Vec<u8>,
-    /// The owner is told when more can be written.
+    /// An event comes when more can be written.
     pub watched: bool,
     /// A host that acknowledges nothing for so long is gone.
     silence: Duration,
@@ -118,7 +118,7 @@ impl Link {
                 Ok(bytes) => self.written += bytes,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                // What the other side has said before must still be read.
+                // What the other side has sent before must still be read.
                 Err(error) => {
                     let reason = self.in_words(&error);
                     self.read();

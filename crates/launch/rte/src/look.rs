@@ -8,7 +8,7 @@ use std::path::Path;
 /// nothing may be trusted on this account.
 ///
 /// # Errors
-/// The system's.
+/// The system's errors.
 #[expect(clippy::disallowed_methods, reason = "nothing is trusted on its account")]
 pub(crate) fn kind(path: &Path) -> io::Result<FileType> {
     std::fs::metadata(path).map(|metadata| metadata.file_type())

@@ -1,4 +1,4 @@
-//! What mpiexec and the daemons of a job on several hosts tell each other, once they are connected.
+//! What mpiexec and the daemons of a job on several hosts send each other, once they are connected.
 //!
 //! ```text
 //!   daemon                                       mpiexec
@@ -49,7 +49,7 @@ pub(crate) enum Up {
     Note(String),
     /// So many bytes of standard input were passed on.
     StdinTaken(u32),
-    /// Nobody reads standard input any more.
+    /// No rank of the host reads standard input any more.
     StdinUnwanted,
     /// Something that may end the job.
     Failure(Box<Report>),
@@ -71,7 +71,7 @@ pub(crate) enum Down {
     /// Start the ranks.
     Start,
     /// All hosts have come to the barrier; these are the keys of all of them, and the table of their records (crate
-    /// `pmi::wireup`), empty where none says anything.
+    /// `pmi::wireup`), empty where none holds anything.
     Fence(Pairs, Bytes),
     /// What the name service answers a rank.
     Reply(u32, String),
@@ -91,7 +91,7 @@ pub(crate) enum Down {
     End,
     /// Send the call stack of each rank.
     Traces,
-    /// Something has failed: report all that has happened to the ranks of this host, then say so.
+    /// Something has failed: report all that has happened to the ranks of this host, then send [`Up::Settled`].
     Settle,
 }
 
@@ -113,7 +113,7 @@ impl Report {
     }
 }
 
-/// What all daemons of a job are told. Same for each of them.
+/// The order to the daemons of a job. Same for each of them.
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
     pub job: u64,

@@ -71,7 +71,7 @@ impl Outlet {
         }
     }
 
-    /// Nobody reads any more.
+    /// Whether the reader is gone.
     pub fn is_broken(&self) -> bool {
         match self {
             Outlet::Console(writer) => writer.is_broken(),
@@ -110,7 +110,7 @@ impl Outlet {
         }
     }
 
-    /// Nobody reads any more, as mpiexec says.
+    /// The reader is gone, as mpiexec reports.
     pub fn break_off(&mut self) {
         if let Outlet::Remote(remote) = self {
             remote.broken = true;

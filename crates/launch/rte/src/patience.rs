@@ -32,7 +32,7 @@ impl Patience {
         self.waits.iter().flatten().map(|(_, until)| *until).min()
     }
 
-    /// Looks after console number `which`; what is to be said once it is given up.
+    /// Looks after console number `which`; what is to be printed once it is given up.
     pub fn look(&mut self, which: usize, writer: &mut Writer, now: Instant) -> Option<String> {
         let signal = self.signal?;
         if self.waits.len() <= which {

@@ -17,11 +17,11 @@ pub enum Token {
     Parent,
     /// Some child ended.
     Child,
-    /// A rank speaks PMI.
+    /// A rank has sent PMI.
     Pmi(usize),
     /// A program calls at the proxy's socket.
     Callers,
-    /// Such a program says something.
+    /// Such a program has sent something.
     Caller(usize),
     /// The process started for a rank ended.
     Exit(usize),
@@ -41,7 +41,7 @@ pub enum Token {
     Link(usize),
     /// The pipe through which a daemon passes standard input on takes bytes again.
     Feed,
-    /// Somebody calls at mpiexec's port.
+    /// A process calls at mpiexec's port.
     Listener,
     /// mpiexec got a signal.
     Signal,
@@ -106,7 +106,7 @@ impl Token {
         }
     }
 
-    /// Exits are judged last: what a process said before it ended counts first.
+    /// Exits are judged last: what a process sent before it ended counts first.
     pub fn is_exit(self) -> bool {
         matches!(self, Token::Exit(_) | Token::ProgramExit(_) | Token::LauncherEnd(_))
     }
@@ -162,7 +162,7 @@ impl Poller {
 
     /// Stops watching `fd`.
     pub fn forget(&self, fd: impl AsFd) {
-        // Not watched any more is all that is wanted; an error says that it was not watched before.
+        // Not watched any more is all that is wanted; an error means that it was not watched before.
         let _ = epoll::delete(&self.epoll, fd);
     }
 

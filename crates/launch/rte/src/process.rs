@@ -4,7 +4,7 @@
 //! |-------------------------------|-------------------------------|------------------------------------------------|
 //! | to notice the end             | pidfd (`pidfd_open`, `clone`) | the caller asks again when a child has ended   |
 //! | how a child has ended         | `waitid` with a pidfd         | `waitid` with the number, `waitpid`            |
-//! | a signal to nobody else       | `pidfd_send_signal`           | `kill`, as long as the end was not noticed     |
+//! | a signal to no other process  | `pidfd_send_signal`           | `kill`, as long as the end was not noticed     |
 //!
 //! Only `waitpid` reaps the child, whose number the kernel may then give to another process.
 
@@ -53,7 +53,7 @@ impl Process {
     /// Has `poller` report the end as `token`. `false`: this kernel has no pidfds, and the caller asks for itself.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's errors.
     pub fn watch(&self, poller: &Poller, token: Token) -> io::Result<bool> {
         self.pidfd.as_ref().map_or(Ok(false), |pidfd| poller.watch(pidfd, token).map(|()| true))
     }
@@ -65,8 +65,8 @@ impl Process {
         }
     }
 
-    /// How this child has ended; `None`: it has not. It stays a zombie where the kernel can tell without reaping it.
-    /// Not to be asked again after an answer.
+    /// How this child has ended; `None`: it has not. It stays a zombie where the kernel can report that without reaping
+    /// it. Not to be asked again after an answer.
     pub fn status(&self) -> Option<Status> {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         // Kernels before 5.4 have no waitid for pidfds.

@@ -10,7 +10,7 @@ use rustix::termios::{
 };
 
 /// A pseudo-terminal that changes nothing of what is written: our side and the rank's. It has the size of
-/// our terminal and is nobody's controlling terminal.
+/// our terminal and is no process's controlling terminal.
 pub fn open(size: Option<Winsize>) -> io::Result<(OwnedFd, OwnedFd)> {
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
     grantpt(&ours)?;

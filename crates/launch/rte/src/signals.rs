@@ -99,7 +99,7 @@ impl Events {
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: a new descriptor that nobody else owns.
+        // SAFETY: a new descriptor with no other owner.
         Ok(Events(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 

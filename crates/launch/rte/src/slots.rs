@@ -38,7 +38,7 @@ impl Slots {
         Some(Slots { parts })
     }
 
-    /// The processors that these are on a host; the error says which of them it does not have.
+    /// The processors that these are on a host; the error names which of them it does not have.
     pub(crate) fn on(&self, topology: &Topology, threads_count: bool) -> Result<CpuSet, String> {
         let unit = if threads_count { Unit::Thread } else { Unit::Core };
         let parts = self.parts.iter().map(|part| part.on(topology, unit));

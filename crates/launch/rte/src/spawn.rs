@@ -1,5 +1,5 @@
 //! Starting one process: the child shares the launcher's memory until it executes its program, so starting
-//! costs no copy of page tables, and a failed exec is told to the parent as a number.
+//! costs no copy of page tables, and a failed exec reaches the parent as a number.
 //!
 //! ```text
 //!   proxy                                  child (same memory, own stack, own descriptors)
@@ -99,7 +99,7 @@ impl Spawner {
         };
         let mut pidfd: c_int = -1;
         let mut clone = |flags| {
-            // SAFETY: the stack grows down from its aligned end and is used by nobody else, for CLONE_VFORK
+            // SAFETY: the stack grows down from its aligned end and is used by no other code, for CLONE_VFORK
             // suspends us until the child has executed or ended. `plan` and all it points to outlive that. The
             // child makes system calls only (see `run_child`), with all signals blocked.
             let pid = unsafe {
@@ -118,7 +118,7 @@ impl Spawner {
             outcome => outcome,
         };
         let pid = pid.map_err(|source| SpawnError { step: "creating a process", source })?;
-        // SAFETY: CLONE_PIDFD stored a new descriptor that nobody else owns. Kernels before 5.2 do not know the flag and
+        // SAFETY: CLONE_PIDFD stored a new descriptor with no other owner. Kernels before 5.2 do not know the flag and
         // leave the number alone.
         let pidfd = (pidfd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(pidfd) });
         if plan.errno == 0 {
@@ -150,7 +150,7 @@ struct Plan<'a> {
 
 /// The child's life up to its program. System calls only: the memory is the parent's.
 extern "C" fn run_child(plan: *mut c_void) -> c_int {
-    // SAFETY: `spawn` passes its `Plan`, which lives and is touched by nobody else while the parent sleeps.
+    // SAFETY: `spawn` passes its `Plan`, which lives and is touched by no other code while the parent sleeps.
     let plan = unsafe { &mut *plan.cast::<Plan<'_>>() };
     // SAFETY: every pointer of the plan is valid (see `spawn`), and all calls are async-signal-safe.
     if let Err(step) = unsafe { become_program(plan) } {

@@ -24,7 +24,7 @@ pub struct JobSpec {
     pub display_map: bool,
     /// What happens to the ranks' output.
     pub output: Output,
-    /// Who gets mpiexec's standard input.
+    /// The ranks that get mpiexec's standard input.
     pub stdin: Stdin,
     /// End the job after this time.
     pub timeout: Option<Duration>,
@@ -36,7 +36,7 @@ pub struct JobSpec {
     pub cleanup: bool,
     /// Print the exit code of every rank at the end.
     pub print_exit_codes: bool,
-    /// How much the launcher says about itself.
+    /// How much the launcher prints about itself.
     pub verbosity: Verbosity,
     /// The hosts of the job; none: all ranks run on this one.
     pub hosts: Vec<Host>,
@@ -153,18 +153,18 @@ pub struct Output {
     pub merge: bool,
 }
 
-/// Who reads mpiexec's standard input. All others read `/dev/null`.
+/// The ranks that read mpiexec's standard input. All others read `/dev/null`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stdin {
     /// One rank; rank 0 by default.
     Rank(u32),
     /// Every rank gets a copy.
     All,
-    /// Nobody.
+    /// No rank.
     None,
 }
 
-/// How much the launcher says about itself.
+/// How much the launcher prints about itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verbosity {
     /// Failures only.

@@ -45,16 +45,16 @@ enum State {
 /// What is left to do after [`Forwarder::pump`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pumped {
-    /// More may come; the poller will tell.
+    /// More may come; the poller will report it.
     Waits,
-    /// The source cannot be read now, and nobody will tell when it can.
+    /// The source cannot be read now, and no event will come when it can.
     InBackground,
-    /// Nothing will come, or nobody wants it.
+    /// Nothing will come, or no rank wants it.
     Ended,
 }
 
 impl Forwarder {
-    /// Copies standard input to nobody yet.
+    /// Copies standard input, without readers yet.
     pub fn new(poller: &Poller) -> io::Result<Forwarder> {
         let stdin = rustix::stdio::stdin();
         let source = match reopen(stdin, OFlags::RDONLY) {
@@ -70,7 +70,7 @@ impl Forwarder {
         Ok(Forwarder { source, is_file, readers: Vec::new(), state: State::Reading })
     }
 
-    /// Copies what comes through the pipe `source`, which does not block, to nobody yet.
+    /// Copies what comes through the pipe `source`, which does not block, without readers yet.
     pub fn of(source: OwnedFd, poller: &Poller) -> io::Result<Forwarder> {
         poller.watch(&source, Token::Stdin)?;
         Ok(Forwarder { source, is_file: false, readers: Vec::new(), state: State::Reading })
@@ -113,7 +113,7 @@ impl Forwarder {
                 }
             }
             if !self.is_file {
-                // Read again only when told so: without the nonblocking flag a second read might wait.
+                // Read again only after an event: without the nonblocking flag a second read might wait.
                 self.readers.retain_mut(|reader| reader.flush(poller));
                 return Pumped::Waits;
             }

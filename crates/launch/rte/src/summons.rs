@@ -7,9 +7,9 @@ use crate::wire;
 
 /// First word of what a daemon reads; its version follows, and the number of bytes after the line.
 const HELLO: &str = "alhena-daemon";
-/// Version of everything that mpiexec and its daemons say to each other.
+/// Version of everything that mpiexec and its daemons send to each other.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// What a daemon says that finds no way to mpiexec.
+/// What a daemon reports that finds no way to mpiexec.
 pub(crate) const UNREACHED: &str = "mpiexec cannot be reached from this host";
 /// Most bytes of an order.
 const LONGEST: usize = 256 << 20;

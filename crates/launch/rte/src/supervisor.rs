@@ -104,12 +104,12 @@ impl Supervisor {
         self.verdict()
     }
 
-    /// Gives the proxy shared memory when it wants some. `false`: the proxy has ended, or was told that there is none.
+    /// Gives the proxy shared memory when it wants some. `false`: the proxy has ended, or the answer was that there is none.
     ///
-    /// The first MiB of the first are had at once, more only when the proxy says that the ranks use MPI at all.
+    /// The first MiB of the first are had at once, more only when the proxy reports that the ranks use MPI at all.
     fn provide(&self, bytes: u64, is_first: bool, cgroup: &Cgroup) -> Result<bool, Error> {
         let begin = || {
-            // Charged beyond a limit, memory is not refused: somebody would be killed instead.
+            // Charged beyond a limit, memory is not refused: a process would be killed instead.
             if cgroup.memory_left().is_some_and(|left| left < bytes) {
                 return Err(io::Error::from_raw_os_error(libc::ENOMEM));
             }
@@ -205,14 +205,14 @@ impl Supervisor {
             }
             self.tell(Message::Signal(event.signal));
             if event.signal == libc::SIGTSTP {
-                // The ranks are told to stop; now this process, so that the shell sees the job stopped.
+                // The ranks have the order to stop; now this process, so that the shell sees the job stopped.
                 let _ = kill_process(rustix::process::getpid(), Signal::STOP);
             }
         }
         Ok(fds[0].revents().intersects(PollFlags::IN | PollFlags::HUP))
     }
 
-    /// A proxy that is stopped ends nobody, and hears neither signals nor the end of the job's mpiexec.
+    /// A proxy that is stopped ends no rank, and notices neither signals nor the end of the job's mpiexec.
     fn keep_proxy_running(&self) {
         let options = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
         if let Ok(Some(_)) = waitid(WaitId::Pid(self.proxy.pid()), options) {

@@ -1,5 +1,5 @@
 //! Call stacks of running ranks, taken from outside: by a debugger if one is installed, else what the
-//! kernel tells.
+//! kernel shows.
 
 use std::fmt::Write;
 use std::fs;
@@ -16,7 +16,7 @@ const DEBUGGERS: [(&str, &[&str]); 2] = [
     ("eu-stack", &["-p"]),
 ];
 
-/// One text per process, with a line that says where it comes from.
+/// One text per process, with a line that names where it comes from.
 pub fn of(pids: &[i32]) -> Vec<String> {
     for (debugger, arguments) in DEBUGGERS {
         let started: Option<Vec<Child>> = pids.iter().map(|pid| start(debugger, arguments, *pid)).collect();

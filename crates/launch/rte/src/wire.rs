@@ -1,5 +1,5 @@
-//! Values as bytes, for what mpiexec and its daemons tell each other. Numbers are little-endian, lengths are 32 bits, and
-//! whatever does not fit is `None`: who reads bytes of another process trusts none of them.
+//! Values as bytes, for what mpiexec and its daemons send each other. Numbers are little-endian, lengths are 32 bits,
+//! and whatever does not fit is `None`: a reader of another process's bytes trusts none of them.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use hardware::{CpuSet, Unit};
 
-/// A value that can be told to another process.
+/// A value that can be sent to another process.
 pub(crate) trait Wire: Sized {
     /// Appends the value.
     fn put(&self, to: &mut Vec<u8>);

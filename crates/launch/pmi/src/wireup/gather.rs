@@ -13,12 +13,12 @@ pub struct Place {
 }
 
 impl Place {
-    /// Whom this node reports to; `None`: it is the root.
+    /// The node that this one reports to; `None`: it is the root.
     pub fn parent(&self) -> Option<u32> {
         self.node.checked_sub(1).map(|before| before / self.fan_out.max(1))
     }
 
-    /// Who reports to this node.
+    /// The nodes that report to this one.
     pub fn children(&self) -> impl Iterator<Item = u32> + use<> {
         let first = u64::from(self.node) * u64::from(self.fan_out.max(1)) + 1;
         let end = (first + u64::from(self.fan_out.max(1))).min(u64::from(self.nodes));
@@ -41,7 +41,7 @@ impl<T> Gather<T> {
     }
 
     /// The part of `member`: its own, and those of all below it. Returns all parts, by node, once the last one has
-    /// come, and is ready for the next exchange. A second part of one member, or that of somebody else, is left out.
+    /// come, and is ready for the next exchange. A second part of one member, or that of any other node, is left out.
     pub fn add(&mut self, member: u32, part: impl IntoIterator<Item = (u32, T)>) -> Option<Vec<(u32, T)>> {
         let place = self.members.iter_mut().find(|(one, has_come)| *one == member && !has_come)?;
         place.1 = true;

@@ -1,4 +1,4 @@
-//! Numbers of few bytes: seven bits in each, the lowest first; the highest bit says that more follow.
+//! Numbers of few bytes: seven bits in each, the lowest first; the highest bit is set if more follow.
 
 pub(crate) fn put(out: &mut Vec<u8>, mut number: u32) {
     while number >= 0x80 {

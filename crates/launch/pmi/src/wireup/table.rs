@@ -9,7 +9,7 @@
 //!
 //! Ends are counted from the beginning of the records; all numbers have four bytes, little-endian.
 
-/// Bytes of the table's head, which says how many nodes there are.
+/// Bytes of the table's head, which holds the number of nodes.
 pub const HEAD: usize = 4;
 
 /// The table of these records, by node.
@@ -35,7 +35,7 @@ pub struct Table<R> {
 }
 
 impl<R: Fn(u64, &mut [u8]) -> bool> Table<R> {
-    /// A table of `length` bytes. `read` fills a buffer with the bytes from a position on, and says whether it could.
+    /// A table of `length` bytes. `read` fills a buffer with the bytes from a position on, and returns whether it did.
     pub fn new(read: R, length: u64) -> Option<Table<R>> {
         let mut head = [0; HEAD];
         if !read(0, &mut head) {

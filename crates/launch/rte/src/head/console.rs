@@ -35,12 +35,12 @@ pub(super) struct Input {
     readers: Option<Vec<(usize, usize)>>,
     /// The source is watched.
     watched: bool,
-    /// When to try again although nobody tells.
+    /// When to try again although no event comes.
     pub again: Option<Instant>,
 }
 
 impl Input {
-    /// mpiexec's standard input, if anybody reads it.
+    /// mpiexec's standard input, if any rank reads it.
     pub fn new(reads: Stdin, poller: &Poller) -> io::Result<Option<Input>> {
         if reads == Stdin::None {
             return Ok(None);
@@ -115,7 +115,7 @@ impl Head {
                 }
             }
             if self.input.as_ref().is_some_and(|input| !input.is_file) {
-                // Read again only when told so: without the nonblocking flag a second read might wait.
+                // Read again only after an event: without the nonblocking flag a second read might wait.
                 return;
             }
         }
@@ -141,7 +141,7 @@ impl Head {
         self.read_input();
     }
 
-    /// Nobody reads on a host any more.
+    /// No rank reads on a host any more.
     pub(super) fn input_unwanted(&mut self, host: usize) {
         if let Some(readers) = self.input.as_mut().and_then(|input| input.readers.as_mut()) {
             readers.retain(|(reader, _)| *reader != host);
@@ -149,7 +149,7 @@ impl Head {
         self.read_input();
     }
 
-    /// A host is gone, and with it who reads there.
+    /// A host is gone, and with it the readers there.
     pub(super) fn tell_stdin_lost(&mut self, host: usize) {
         self.input_unwanted(host);
     }

@@ -1,4 +1,4 @@
-//! The daemons: who calls, what they say, and their end.
+//! The daemons: their calls, what they send, and their end.
 
 use std::io;
 use std::net::TcpStream;
@@ -15,7 +15,7 @@ use crate::poller::Token;
 use crate::wire::Bytes;
 
 impl Head {
-    /// Accepts callers and reads what they say.
+    /// Accepts callers and reads what they send.
     pub(super) fn hear_callers(&mut self) {
         let now = Instant::now();
         loop {
@@ -61,7 +61,7 @@ impl Head {
     /// The daemon of a host has called.
     fn admit(&mut self, index: usize, caller: TcpStream, session: Session) {
         let Some(host) = self.hosts.get_mut(index) else { return };
-        // Two that call in the name of one host and know the secret: the second one is nobody that was started.
+        // Two that call in the name of one host and know the secret: the second one is none that was started.
         if host.phase != Phase::Launching {
             return;
         }
@@ -86,7 +86,7 @@ impl Head {
         self.trace(|| format!("the daemon of host {name} has called"));
     }
 
-    /// Reads what the daemon of a host says.
+    /// Reads what the daemon of a host sends.
     pub(super) fn hear(&mut self, index: usize) {
         if let Some(link) = &mut self.hosts[index].link {
             link.flush();
@@ -241,7 +241,7 @@ impl Head {
         }
     }
 
-    /// Sends what waits, and has the event loop tell when more can be sent.
+    /// Sends what waits, and has the event loop report when more can be sent.
     pub(super) fn flush_links(&mut self) {
         for index in 0..self.hosts.len() {
             let Some(link) = &mut self.hosts[index].link else { continue };

@@ -23,7 +23,7 @@ const WORDS: usize = 4096;
 /// Launchers have this long to end after the job.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Time between two looks at a launcher of which no descriptor tells that it has ended.
+/// Time between two looks at a launcher of which no descriptor reports the end.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// A launcher that was started for a host.
@@ -202,7 +202,7 @@ impl Head {
         }
         self.poller.forget(&*output);
         launched.output = None;
-        // Without a pidfd the end of its output is all that tells. One that goes on has time until its deadline.
+        // Without a pidfd the end of its output is all that shows it. One that goes on has time until its deadline.
         if launched.process.pidfd().is_none() && !matches!(launched.child.try_wait(), Ok(None)) {
             self.launcher_ended(index);
         }
@@ -303,7 +303,7 @@ impl Head {
                 launched.kill();
                 let _ = launched.child.wait();
             }
-            // No descriptor may tell, and what it has written before does not matter any more.
+            // No descriptor may report it, and what it has written before does not matter any more.
             if is_late || !matches!(launched.child.try_wait(), Ok(None)) {
                 launched.process.forget(&self.poller);
                 host.launched = None;
@@ -312,7 +312,7 @@ impl Head {
         self.hosts.iter().all(|host| host.launched.is_none())
     }
 
-    /// When to look whether launchers have ended although no descriptor tells.
+    /// When to look whether launchers have ended although no descriptor reports it.
     pub(super) fn launchers_looked_at(&self) -> Option<Instant> {
         let Stage::Closing(end) = self.stage else { return None };
         let is_mute = |host: &super::HostState| {

@@ -83,7 +83,7 @@ struct HostState {
     owed: usize,
 }
 
-/// How far the whole job has come. One loop serves all stages: signals, hosts and launchers are heard in each of them.
+/// How far the whole job has come. One loop serves all stages: signals, hosts and launchers are served in each of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// Daemons and ranks are started, and run.
@@ -109,7 +109,7 @@ enum Phase {
     Running,
     /// Nothing of the job is left there.
     Finished,
-    /// Nobody knows.
+    /// It does not answer.
     Lost,
 }
 
@@ -295,7 +295,7 @@ impl Head {
         }
     }
 
-    /// Says where workers are waited for.
+    /// Prints where workers are waited for.
     fn invite(&mut self) {
         let Some(listen) = &self.spec.listen else { return };
         if self.spec.verbosity > Verbosity::Quiet {
@@ -355,7 +355,7 @@ fn shared_secret(path: &std::path::Path, fresh: Secret) -> Result<Secret, Error>
     }
 }
 
-/// What all daemons are told.
+/// The order to all daemons.
 fn order(spec: &JobSpec, job: u64, writers: &[Writer]) -> Result<Order, Error> {
     let environments = spec.apps.iter().map(|app| &app.environment);
     let sizes = writers.iter().map(|writer| match writer.is_terminal() {

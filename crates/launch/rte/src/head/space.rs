@@ -1,7 +1,7 @@
 //! The key space and the name service of a job on several hosts, without sockets.
 //!
-//! Each host keeps all keys for its own ranks, who never ask further. A barrier brings what was put since the last one
-//! here once for each host, and to all hosts in one message.
+//! Each host keeps all keys for its own ranks, which never ask further. A barrier brings what was put since the last
+//! one here once for each host, and to all hosts in one message.
 
 use pmi::wire::Line;
 use pmi::wireup::{self, Gather};
@@ -33,7 +33,7 @@ impl Space {
     }
 
     /// All ranks of `host` are in a barrier and have put `pairs` and what is in `record`. Returns the keys of all hosts
-    /// and the table of all records, empty where none says anything, once the last host has come.
+    /// and the table of all records, empty where none holds anything, once the last host has come.
     pub fn fence(&mut self, host: usize, pairs: Pairs, record: Vec<u8>) -> Option<(Pairs, Vec<u8>)> {
         let all = self.fence.add(host as u32, [(host as u32, (pairs, record))])?;
         let (pairs, records): (Vec<Pairs>, Vec<Vec<u8>>) = all.into_iter().map(|(_, part)| part).unzip();

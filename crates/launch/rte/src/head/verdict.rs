@@ -15,7 +15,7 @@ use crate::inquest::{Candidate, Finding, Inquest};
 use crate::messages::Down;
 use crate::status::Status;
 
-/// Hosts that were told to end their ranks have this long to say that they did.
+/// Hosts that have the order to end their ranks have this long to report that they did.
 const TIMEOUT: Duration = Duration::from_secs(15);
 /// Call stacks have this long.
 const TRACES: Duration = Duration::from_secs(25);
@@ -26,7 +26,7 @@ pub(super) struct Verdict {
     code: Option<u8>,
     /// The first that a host has finished with.
     by_hosts: Option<u8>,
-    /// All hosts were told to end their ranks.
+    /// All hosts have the order to end their ranks.
     ending: bool,
     /// Something was printed about a failure.
     told: bool,
@@ -113,7 +113,7 @@ impl Head {
         }
     }
 
-    /// Output could not be written, here or on a host. The job goes on, and mpiexec's exit code tells.
+    /// Output could not be written, here or on a host. The job goes on, and mpiexec's exit code shows it.
     pub(super) fn lose_output(&mut self, failure: &Failure) {
         self.verdict.keep_code(failure.code());
         let text = failure::message(failure, None, 0, None);
@@ -122,7 +122,7 @@ impl Head {
 
     /// Ends the job because of what has failed first, once that is known.
     fn find_failure(&mut self, now: Instant) {
-        // One that is gone has said what it knew.
+        // One that is gone has reported what it knew.
         let complete = self.hosts.iter().all(|host| !host.settles || host.phase != Phase::Running);
         let Some(Finding { candidate, others }) = self.verdict.inquest.find(complete, now) else { return };
         let Candidate { failure, culprit, cause } = candidate;
@@ -162,7 +162,7 @@ impl Head {
         self.acceptor.report_no_more();
     }
 
-    /// The job cannot begin: `text` says why.
+    /// The job cannot begin: `text` is the reason.
     pub(super) fn refuse(&mut self, code: u8, text: &str) {
         if !self.verdict.ending {
             self.verdict.keep_code(code);
@@ -224,7 +224,7 @@ impl Head {
                     }
                     self.tell_all(&Down::Signal(number));
                     if number == libc::SIGTSTP {
-                        // The ranks are told to stop; now this process, so that the shell sees the job stopped.
+                        // The ranks have the order to stop; now this process, so that the shell sees the job stopped.
                         self.flush_links();
                         let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::STOP);
                     }

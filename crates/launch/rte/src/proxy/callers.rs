@@ -3,12 +3,12 @@
 //!
 //! ```text
 //!   sh (rank 3) ─┬─ ./first            its descriptor: the connection made for rank 3
-//!                └─ python ── ./second its descriptors were closed: calls at the proxy's socket, says hello for rank 3
+//!                └─ python ── ./second its descriptors were closed: calls at the proxy's socket, sends rank 3's hello
 //! ```
 //!
-//! Only processes of this user that descend from this proxy are heard, by the kernel's word on both. One whose hello is
-//! taken speaks for its rank from then on. The connection that the rank had before waits here in its place, for a
-//! program after this one may have inherited it.
+//! Only processes of this user that descend from this proxy are admitted, by the kernel's word on both. One whose hello
+//! is taken is its rank from then on. The connection that the rank had before waits here in its place, for a program
+//! after this one may have inherited it.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -23,10 +23,10 @@ use super::Proxy;
 use crate::poller::{Poller, Token};
 use crate::tree;
 
-/// Callers that are kept until they say hello, not counting connections of ranks. They say it at once.
+/// Callers that are kept until they send a hello, not counting connections of ranks. They send it at once.
 const MOST: usize = 64;
 
-/// The socket and those who have called.
+/// The socket and the callers.
 pub(super) struct Callers {
     /// `None`: this host has no such sockets, or no descriptor is left for one.
     listener: Option<UnixListener>,
@@ -35,7 +35,7 @@ pub(super) struct Callers {
     waiting: Vec<Option<Caller>>,
 }
 
-/// A connection whose process has not said hello.
+/// A connection whose process has not sent a hello.
 struct Caller {
     socket: OwnedFd,
     input: LineBuffer,
@@ -84,7 +84,7 @@ impl Callers {
 }
 
 impl Proxy {
-    /// Accepts those who call.
+    /// Accepts callers.
     pub(super) fn accept_callers(&mut self) {
         loop {
             let Some(listener) = &self.callers.listener else { return };
@@ -102,7 +102,7 @@ impl Proxy {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
                     if !self.callers.give_one_up(1) {
-                        // Without a descriptor nobody can be let in, and the socket would stay readable.
+                        // Without a descriptor no caller can be let in, and the socket would stay readable.
                         self.callers.listener = None;
                     }
                 }
@@ -112,7 +112,7 @@ impl Proxy {
         }
     }
 
-    /// Reads what a caller says. Its first line must be the hello of a process in a rank's place.
+    /// Reads what a caller sends. Its first line must be the hello of a process in a rank's place.
     pub(super) fn hear_caller(&mut self, index: usize) {
         let Some(caller) = self.callers.waiting.get_mut(index).and_then(Option::as_mut) else { return };
         let mut buffer = [0; 1024];
@@ -135,12 +135,12 @@ impl Proxy {
             self.refuse_caller(index, Server::refusal_of_stranger());
             return drop(self.callers.waiting[index].take());
         };
-        // The program before may have said its last words just now.
+        // The program before may have sent its last words just now.
         self.read_pmi(rank);
         match self.server.refusal(rank, line) {
             Some(text) => {
                 self.refuse_caller(index, text);
-                // Who has inherited the connection of a rank may try again.
+                // A program that has inherited the connection of a rank may try again.
                 if made_for.is_none() {
                     self.callers.waiting[index] = None;
                 }
@@ -154,7 +154,7 @@ impl Proxy {
         }
     }
 
-    /// The rank in whose place the process `sender` runs, which has said hello.
+    /// The rank in whose place the process `sender` runs, which has sent a hello.
     fn place_of(&self, line: Line<'_>, sender: Option<i32>, made_for: Option<usize>) -> Option<usize> {
         let number: u32 = line.number("rank")?;
         let rank = self.job.world.iter().position(|&world| world == number)?;

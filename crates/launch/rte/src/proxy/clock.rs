@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// Each moment is set by whoever wants it and taken by [`due`].
+/// Each moment is set by the code that wants it and taken by [`due`].
 #[derive(Default)]
 pub(super) struct Clock {
     /// The job's time is over (`-timeout`).

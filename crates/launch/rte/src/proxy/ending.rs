@@ -6,8 +6,8 @@
 //!               ├─ without init while others wait for it ────────────► end the job
 //!               ├─ otherwise with a code other than 0 ───────────────► remember the code, go on
 //!               └─ otherwise ────────────────────────────────────────► go on
-//!   end the job: once it is known which failure was the first (crate::inquest): SIGTERM to all ranks, after a grace period SIGKILL; whoever is left when the last rank is
-//!   over is killed by `tree::end_all`.
+//!   end the job: once it is known which failure was the first (crate::inquest): SIGTERM to all ranks, after a grace
+//!   period SIGKILL; processes that are left when the last rank is over are killed by `tree::end_all`.
 //! ```
 
 use std::net::IpAddr;
@@ -59,7 +59,7 @@ impl Proxy {
         if self.ranks[rank].is_over() {
             self.judge(rank);
         } else if self.is_inside_mpi(rank) {
-            // Its wrapper is likely to end now as well, with a status that says more.
+            // Its wrapper is likely to end now as well, with a status that shows more.
             no_later_than(&mut self.clock.wrappers, GRACE);
         }
     }
@@ -100,7 +100,7 @@ impl Proxy {
         self.fail(Some(rank), failure);
     }
 
-    /// A hello has arrived: nobody may be missing for good.
+    /// A hello has arrived: no rank may be missing for good.
     pub(super) fn check_missing(&mut self) {
         let gone =
             |(rank, state): (usize, &Rank)| (state.is_over() && self.server.is_awaited(rank)).then_some(rank);
@@ -120,7 +120,7 @@ impl Proxy {
         }
     }
 
-    /// Something failed: tells of it, or has the job end because of it.
+    /// Something failed: reports it, or has the job end because of it.
     pub(super) fn fail(&mut self, rank: Option<usize>, failure: Failure) {
         let is_first = self.code.is_none() && !self.inquest.is_open();
         let harmless = matches!(failure, Failure::Exited(_));
@@ -149,7 +149,7 @@ impl Proxy {
         no_later_than(&mut self.clock.inquest, Duration::ZERO);
     }
 
-    /// Tells of a failure after which the job goes on.
+    /// Reports a failure after which the job goes on.
     fn report_harmless(&mut self, failure: Failure, culprit: Option<Culprit>, cause: Option<String>) {
         match &mut self.up {
             Some(up) => up.failed(failure, culprit, cause, true),
@@ -184,7 +184,7 @@ impl Proxy {
         self.clock.inquest = self.inquest.deadline(now);
     }
 
-    /// Whether all that has happened to ranks until now is known here: what they said, and their ends.
+    /// Whether all that has happened to ranks until now is known here: what they sent, and their ends.
     fn knows_all_ends(&mut self) -> bool {
         (0..self.ranks.len()).for_each(|rank| self.read_pmi(rank));
         (0..self.ranks.len()).all(|rank| {
@@ -199,7 +199,7 @@ impl Proxy {
         })
     }
 
-    /// Output could not be written. The job goes on, and mpiexec's exit code tells.
+    /// Output could not be written. The job goes on, and mpiexec's exit code shows it.
     pub(super) fn lose_output(&mut self, path: String, errno: i32) {
         let failure = Failure::Output { path, errno };
         self.code.get_or_insert(failure.code());
@@ -218,7 +218,7 @@ impl Proxy {
         }
     }
 
-    /// What the kernel knows: a limit of `rank`, or that it killed somebody for lack of memory since the job began.
+    /// What the kernel knows: a limit of `rank`, or that it killed a process for lack of memory since the job began.
     fn likely_cause(&self, failure: &Failure, rank: Option<usize>) -> Option<String> {
         if let (Failure::Killed(signal), Some(rank)) = (failure, rank)
             && let Some(limit) = limits::behind(*signal, self.ranks[rank].process.pid())

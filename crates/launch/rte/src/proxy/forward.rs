@@ -23,7 +23,7 @@ pub(super) const CHUNK: usize = 64 * 1024;
 /// The most that is read of one stream when its rank ends, in bytes: more than any pipe holds.
 const LAST_WORDS: usize = 1 << 20;
 /// mpiexec in the background of a terminal looks this often whether it may read again: a shell that brings
-/// it to the front tells nobody.
+/// it to the front does not announce that.
 const BACKGROUND_DELAY: Duration = Duration::from_millis(500);
 
 /// mpiexec's standard output and error as writers; one for both where they are the same file.
@@ -215,7 +215,7 @@ impl Proxy {
     }
 
     /// Stops or resumes reading of streams that go to console `which`; closes them if it is broken, so that
-    /// ranks notice (SIGPIPE) that nobody reads.
+    /// ranks notice (SIGPIPE) that the reader is gone.
     fn pause_streams(&mut self, which: usize, full: bool, broken: bool) {
         for rank in 0..self.ranks.len() {
             for channel in 0..2 {

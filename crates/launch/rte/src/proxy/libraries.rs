@@ -1,4 +1,4 @@
-//! Looks whether ranks that do not speak to us have loaded another MPI library.
+//! Looks whether ranks without a hello have loaded another MPI library.
 
 use std::path::Path;
 use std::time::Duration;
@@ -19,7 +19,7 @@ pub(super) struct Search {
     count: u32,
     /// A silent rank has written something, and was looked at.
     at_output: bool,
-    /// Something was said; once is enough.
+    /// Something was reported; once is enough.
     told: bool,
 }
 
@@ -51,7 +51,7 @@ impl Proxy {
         }
     }
 
-    /// A silent rank has ended: its program's file tells what it was linked with.
+    /// A silent rank has ended: its program's file shows what it was linked with.
     pub(super) fn look_at_program(&mut self, rank: usize) {
         let silent = self.server.phase(rank) == Phase::Silent;
         if self.libraries.told || !silent || self.ranks.len() < 2 {
@@ -66,11 +66,11 @@ impl Proxy {
         if let Some(library) = foreign::linked(&path) {
             self.tell(rank, &format!("{} is linked with {library}", path.display()));
         }
-        // The file is the same for all ranks of a program; nobody starts many programs with many files.
+        // The file is the same for all ranks of a program; jobs of many programs with many files are rare.
         self.libraries.told |= self.job.programs.len() == 1;
     }
 
-    /// Another library than ours speaks PMI-1 with us.
+    /// Another library than ours sends us PMI-1.
     pub(super) fn other_library(&mut self, rank: usize) {
         if self.libraries.told || self.job.spec.verbosity == Verbosity::Quiet {
             return;

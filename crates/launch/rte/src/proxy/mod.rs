@@ -39,7 +39,7 @@ use pmi::server::Server;
 use rank::Rank;
 use uplink::Uplink;
 
-/// Exit code of a proxy whose mpiexec was killed; nobody is left to see it.
+/// Exit code of a proxy whose mpiexec was killed; no process is left to see it.
 const ABANDONED: i32 = 137;
 
 /// Everything the proxy knows.
@@ -64,7 +64,7 @@ pub(crate) struct Proxy {
     suspects: suspects::Suspects,
     /// The watching mpiexec.
     parent: Process,
-    /// What it says.
+    /// The connection with it.
     control: OwnedFd,
     children: Events,
     /// What was read last of a rank's output. Not on the stack, which may be small.
@@ -90,14 +90,14 @@ pub(crate) struct Proxy {
     must_settle: bool,
 }
 
-/// How far the job has come here. One loop serves all phases: signals, mpiexec and its end are heard in each of them.
+/// How far the job has come here. One loop serves all phases: signals, mpiexec and its end are served in each of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// Ranks run.
     Running,
     /// Nothing of the ranks is left but what they wrote.
     Writing,
-    /// That is written, and mpiexec on another host is told so.
+    /// That is written, and reported to mpiexec on another host.
     Leaving,
 }
 
@@ -150,7 +150,7 @@ pub(crate) fn run(
     proxy.code.unwrap_or(0)
 }
 
-/// There can be no proxy on `host`. Says so to a mpiexec that has other hosts, too, or prints it.
+/// There can be no proxy on `host`. Reports that to a mpiexec that has other hosts, too, or prints it.
 fn not_set_up(error: &std::io::Error, host: &str, up: Option<(Link, crate::outlet::Outputs)>) -> u8 {
     let failure = Failure::NotStarted {
         what: format!("setting up the proxy process on {host}: the system refused"),
@@ -192,7 +192,7 @@ impl Proxy {
         if let Some((link, _)) = up {
             poller.watch(&*link, Token::Link(0))?;
         }
-        // What fails before is told to mpiexec by this connection.
+        // What fails before is reported to mpiexec by this connection.
         let (writers, stdin, up) = match up.take() {
             None => (forward::consoles()?, forward::forwarder(job.spec.stdin, &poller)?, None),
             Some((link, outputs)) => {
@@ -238,7 +238,7 @@ impl Proxy {
     fn serve(&mut self) {
         self.oom_kills = self.job.cgroup.oom_kills();
         self.pump_stdin();
-        // What came together with the order to start is read already, so no event will tell.
+        // What came together with the order to start is read already, so no event will come.
         self.hear_mpiexec();
         self.look_after_mpiexec();
         self.look_for_libraries_in(Duration::from_millis(250));
@@ -335,7 +335,7 @@ impl Proxy {
     }
 
     /// Reaps descendants that were orphaned and have ended now. Ranks stay until the job has ended. A rank that has no
-    /// pidfd, or whose debugger let go of it after its end, is heard of here.
+    /// pidfd, or whose debugger let go of it after its end, is noticed here.
     fn reap_orphans(&mut self) {
         while let Some(event) = self.children.next() {
             let Some(pid) = Pid::from_raw(event.pid) else { continue };

@@ -37,7 +37,7 @@ pub struct Rank {
     pub input: LineBuffer,
     /// What it has not taken yet.
     pub unsent: Vec<u8>,
-    /// We asked to be told when it takes more.
+    /// An event is to come when it takes more.
     pub waits_to_send: bool,
     /// Standard output and error.
     pub streams: [Option<Stream>; 2],
@@ -122,7 +122,7 @@ impl Stream {
             Ok(0) => return Flow::Ended,
             Ok(n) => n,
             Err(Errno::AGAIN | Errno::INTR) => return Flow::Dry,
-            // A pseudo-terminal says EIO once nobody has its other side open.
+            // A pseudo-terminal returns EIO once no process has its other side open.
             Err(_) => return Flow::Ended,
         };
         let (lines, prefix) = (&mut self.lines, &self.prefix);

@@ -17,7 +17,7 @@ impl Proxy {
     }
 }
 
-/// Reports of ranks, joined where they say the same.
+/// Reports of ranks, joined where they are the same.
 fn table(reports: &[(u32, String)], host: &str) -> String {
     let mut rows: Vec<(&str, Vec<u32>)> = Vec::new();
     for (rank, line) in reports.iter().flat_map(|(rank, text)| text.lines().map(move |line| (*rank, line))) {

@@ -24,7 +24,7 @@ pub(super) struct StartError {
 }
 
 impl Proxy {
-    /// Says what is about to run, as far as that was asked for.
+    /// Prints what is about to run, as far as that was asked for.
     pub(super) fn announce(&mut self) {
         if self.job.spec.display_map {
             let line = |(rank, &app): (usize, &usize)| {

@@ -7,9 +7,9 @@
 //!   mpiexec ── asks both hosts what has happened there; if both answer, the network between them is at fault
 //! ```
 //!
-//! So two things must agree: what a rank has sent is not acknowledged, and a new call gets no answer. A connection alone says
-//! less: after an outage the kernel waits long before it tries again. The proxy calls a port at which nothing listens: the
-//! other kernel refuses at once, and no process of the job takes the proxy for a stranger.
+//! So two things must agree: what a rank has sent is not acknowledged, and a new call gets no answer. A connection
+//! alone shows less: after an outage the kernel waits long before it tries again. The proxy calls a port at which
+//! nothing listens: the other kernel refuses at once, and no process of the job takes the proxy for a stranger.
 
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
@@ -31,14 +31,14 @@ const MOST: usize = 64;
 /// A host that a rank of this one does not reach.
 pub(super) struct Suspect {
     host: u32,
-    /// The rank of this host that says so, and the rank that it means.
+    /// The rank of this host that suspects, and the rank that it suspects.
     pub by: usize,
     pub rank: u32,
-    /// When the other host was heard last.
+    /// When something came from the other host last.
     pub silent_since: Instant,
     /// When it was called first.
     called: Instant,
-    /// When the rank has said so last.
+    /// When the rank has reported its suspicion last.
     said: Instant,
     patience: Duration,
     pub places: Vec<IpAddr>,
@@ -113,7 +113,7 @@ impl Suspect {
 enum Outcome {
     /// Nothing yet.
     None,
-    /// The network says that it does not lead there.
+    /// The network reports that it does not lead there.
     Unreached,
     /// The other host has taken or refused it.
     Answered,

@@ -1,4 +1,4 @@
-//! A proxy whose mpiexec has other hosts, too: what it reports, and what it is told.
+//! A proxy whose mpiexec has other hosts, too: what it reports, and what it gets.
 //!
 //! The proxy judges its own ranks as it does on one host. It reports what it finds instead of printing it, and mpiexec
 //! decides which failure of all hosts was the first.
@@ -98,7 +98,7 @@ impl Uplink {
 }
 
 impl Proxy {
-    /// Reads what mpiexec says.
+    /// Reads what mpiexec sends.
     pub(super) fn hear_mpiexec(&mut self) {
         let Some(up) = &mut self.up else { return };
         up.link.flush();
@@ -107,7 +107,7 @@ impl Proxy {
             self.obey(message);
         }
         if self.up.as_ref().is_some_and(|up| up.link.broken().is_some()) {
-            // Nobody is left to report to.
+            // No mpiexec is left to report to.
             tree::end_all();
             self.wake_daemon();
             std::process::exit(super::ABANDONED);
@@ -168,7 +168,7 @@ impl Proxy {
                     up.link.send(&Up::Traced);
                 }
             }
-            // Said before there was a proxy, or twice.
+            // Sent before there was a proxy, or twice.
             Down::End | Down::Order(..) | Down::Start => {}
         }
     }

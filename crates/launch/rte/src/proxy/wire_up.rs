@@ -31,7 +31,7 @@ impl Proxy {
                     self.pmi_lines(rank, received.pid);
                 }
                 Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => return,
-                // Closed: not a death by itself, the pidfd tells that.
+                // Closed: not a death by itself, the pidfd reports that.
                 _ => return self.close_pmi(rank),
             }
         }
@@ -73,7 +73,7 @@ impl Proxy {
         }
     }
 
-    /// Rank `by` of this host hears nothing of another one's host.
+    /// Rank `by` of this host gets nothing from another one's host.
     fn suspect(&mut self, by: usize, suspicion: Suspicion) {
         let Some(&host) = self.job.node_of.get(suspicion.rank as usize) else { return };
         let is_elsewhere = self.job.node_of.get(self.number(by)) != Some(&host);
@@ -99,7 +99,7 @@ impl Proxy {
         self.check_missing();
     }
 
-    /// Remembers which process speaks for `rank`, and watches it if it is not the one that was started.
+    /// Remembers which process sends for `rank`, and watches it if it is not the one that was started.
     fn note_sender(&mut self, rank: usize, sender: Option<i32>) {
         let state = &mut self.ranks[rank];
         let Some(pid) = sender.and_then(Pid::from_raw) else { return };
@@ -184,7 +184,7 @@ impl Proxy {
         self.flush_pmi(rank);
     }
 
-    /// Sends what `rank` takes; asks to be told when it takes more.
+    /// Sends what `rank` takes; asks for an event when it takes more.
     pub(super) fn flush_pmi(&mut self, rank: usize) {
         let state = &mut self.ranks[rank];
         let Some(socket) = &state.socket else { return };
@@ -216,7 +216,7 @@ fn job_of(job: u64, program: u32) -> u64 {
     job.wrapping_add(u64::from(program.saturating_sub(1)).wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
-/// A file in memory with these bytes, whose size nobody changes.
+/// A file in memory with these bytes, whose size no process changes.
 fn memory_file(bytes: &[u8]) -> io::Result<Segment> {
     let file = Segment::create(bytes.len() as u64)?;
     file.allocate()?;
