@@ -1,4 +1,4 @@
-//! The error value that every room below `capi` returns: an MPI error class and what was seen.
+//! The error value that every crate below `capi` returns: an MPI error class and what was seen.
 
 use core::cell::Cell;
 use core::fmt;
@@ -49,7 +49,7 @@ impl Error {
         Error { errno, ..self }
     }
 
-    /// The same error with what `describe` says in place of `what`, in the message about it. Kept until this thread has
+    /// The same error with `describe`'s text in place of `what`, in the message about it. Kept until this thread has
     /// another one.
     #[cold]
     pub fn described(self, describe: impl FnOnce() -> String) -> Error {

@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 use crate::exchange::{Answering, HELLO, PROOF, Who};
 use crate::{Ends, Protection, Secret, Session};
 
-/// How long a caller may take for the exchange. Those who belong to the job begin as soon as they are connected.
+/// How long a caller may take for the exchange. Callers of the job begin as soon as they are connected.
 pub const TIMEOUT: Duration = Duration::from_secs(2);
-/// Callers that are kept at a time, of those who have not said hello, and of those who have: far more than belong to the
+/// Callers that are kept at a time, of those without a hello so far, and of those with one: far more than belong to the
 /// job and have not done the exchange yet.
 pub const MOST: usize = 256;
-/// How long a caller may say nothing where there is no room for others. A hello is mostly there before its caller is
+/// How long a caller may send nothing where there is no room for others. A hello is mostly there before its caller is
 /// accepted.
 pub const GRACE: Duration = Duration::from_millis(5);
 /// Bytes of a wrong hello that are shown.
@@ -77,8 +77,8 @@ enum Heard {
 }
 
 impl<C: Caller> Acceptor<C> {
-    /// For the ports of `called`, open to those who know `secret`, whose connections are protected as `wish` says at
-    /// least. `report` takes the lines about the first caller that is turned away.
+    /// For the ports of `called`, open to callers that know `secret`, whose connections are protected at least as
+    /// `wish` asks. `report` takes the lines about the first caller that is turned away.
     pub fn new(
         called: &'static str,
         secret: Secret,
@@ -89,7 +89,7 @@ impl<C: Caller> Acceptor<C> {
     }
 
     /// The same for callers that may be busy for long after their hello: processes that compute. They have as long as
-    /// there is room; who says hello knows the job's number, so the many who scan ports do not take it.
+    /// there is room; a caller that sends a hello knows the job's number, so the many port scanners do not take it.
     pub fn for_processes(self) -> Acceptor<C> {
         Acceptor { proof_within: None, ..self }
     }
@@ -106,7 +106,7 @@ impl<C: Caller> Acceptor<C> {
         self.give_up_first(|waiting| waiting.stage.is_none()) || self.give_up_first(|_| true)
     }
 
-    /// Where callers keep others from coming: gives up one that has said nothing for [`GRACE`], or proven nothing for
+    /// Where callers keep others from coming: gives up one that has sent nothing for [`GRACE`], or proven nothing for
     /// [`TIMEOUT`]; `false`: there is none. It may be one of the job that is slow, and calls again; so it is not
     /// reported.
     pub fn make_room(&mut self, now: Instant) -> bool {
@@ -116,7 +116,7 @@ impl<C: Caller> Acceptor<C> {
     }
 
     /// Makes room for one more caller of a `kind`. Each kind has room of its own, so that neither the silent ones nor
-    /// those who repeat a hello that they have overheard turn all others out.
+    /// those that repeat a hello which they have overheard turn all others out.
     fn keep_few(&mut self, kind: impl Fn(&Waiting<C>) -> bool) {
         if self.waiting.iter().filter(|waiting| kind(waiting)).count() >= MOST {
             self.give_up_first(kind);
@@ -136,9 +136,9 @@ impl<C: Caller> Acceptor<C> {
         true
     }
 
-    /// Reads what has come by `now`. `expect` judges each hello before it is answered, and says what is wrong with it;
-    /// `None`: it is no stranger's, but not for this owner, and not reported. Returns those who have proven that they
-    /// know the secret, and what protects their connections from now on.
+    /// Reads what has come by `now`. `expect` judges each hello before it is answered, and returns what is wrong with
+    /// it; `None`: it is no stranger's, but not for this owner, and not reported. Returns the callers that have proven
+    /// that they know the secret, and what protects their connections from now on.
     pub fn hear(
         &mut self,
         now: Instant,

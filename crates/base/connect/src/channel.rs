@@ -169,7 +169,7 @@ impl fmt::Debug for Opener {
 }
 
 impl Opener {
-    /// Bytes of the record that begins with `raw`, in all, once its first [`OVERHEAD`] bytes can be told: its length is
+    /// Bytes of the record that begins with `raw`, in all, once its first [`OVERHEAD`] bytes are known: its length is
     /// there.
     ///
     /// # Errors

@@ -52,7 +52,7 @@ const LAST_OF_OWNER: &[u8] = b"last word of the owner";
 pub enum Role {
     /// A daemon that mpiexec has started on a host.
     Daemon = 1,
-    /// A worker that somebody else has started.
+    /// A worker that mpiexec has not started.
     Worker = 2,
     /// A process of the job, at the port of another one.
     Process = 3,
@@ -168,7 +168,7 @@ impl Answering {
         bytes.iter().zip(MAGIC).all(|(&byte, right)| byte == right)
     }
 
-    /// Who a hello says it comes from.
+    /// The sender that a hello names.
     ///
     /// # Errors
     /// It is no hello of this version.
@@ -341,7 +341,7 @@ mod tests {
         let calling = Calling::new(Secret::new(5), WHO, &ends(1), Protection::Encrypt, 11);
         let mut hello = *calling.hello();
         hello[12] = NONE as u8;
-        // One who knows the secret and has not changed the hello, and answers with less.
+        // An owner that knows the secret and has not changed the hello, and answers with less.
         let mut answer = answering(Secret::new(5), hello, 12);
         assert_eq!(calling.prove(answer.challenge()).err(), Some(Refusal::Proof));
         let said = &answer.challenge[..CHALLENGE - PROOF].to_vec();

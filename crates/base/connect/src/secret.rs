@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// 128 random bits that the processes of a job share, and nobody else knows.
+/// 128 random bits that only the processes of a job know.
 ///
 /// It travels by inherited descriptor, by standard input, by a file with mode 0600 or by the launcher's key space. It must
 /// not get into arguments, environments or names; so it is not printed, either.

@@ -55,7 +55,7 @@ impl<const N: usize> Given<N> {
         Given { signature, values }
     }
 
-    /// For those who read it.
+    /// The call that it describes.
     pub fn call(&self) -> Call<'_> {
         Call { signature: self.signature, values: &self.values }
     }

@@ -26,7 +26,7 @@ macro_rules! callbacks {
             }
         }
 
-        // The program's functions are told apart by the pointers that it passed.
+        // The program's functions differ by the pointers that it passed.
         impl PartialEq for $name {
             fn eq(&self, other: &$name) -> bool {
                 self.address() == other.address()
@@ -81,7 +81,7 @@ callbacks! {
 }
 
 /// Handles an error of a communicator, window, file or session (MPI-5.0 section 9.3). Only `capi` calls it, after
-/// every frame of the library has returned, so that it may throw; everyone else passes its address on.
+/// every frame of the library has returned, so that it may throw; other crates pass its address on.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 pub struct ErrhandlerFunction(unsafe extern "C-unwind" fn(*mut usize, *mut i32, ...));
@@ -114,7 +114,7 @@ pub enum CopyAttr {
 }
 
 impl CopyAttr {
-    /// Tells the magic values from a function.
+    /// Distinguishes the magic values from a function.
     ///
     /// # Safety
     /// Anything but 0 and 1 must be the address of a function of the right type.

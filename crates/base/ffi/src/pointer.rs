@@ -1,4 +1,4 @@
-//! Pointers to one value, and to as many values as another argument says.
+//! Pointers to one value, and to as many values as another argument counts.
 
 use abi::{ERR_ARG, Error, Result};
 

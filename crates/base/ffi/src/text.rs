@@ -85,7 +85,7 @@ pub struct TextOut<'a> {
 }
 
 impl<'a> TextOut<'a> {
-    /// Text with as much room as `length` says; without `length`, or with NULL text, nothing is written there.
+    /// Text with `length` bytes of room; without `length`, or with NULL text, nothing is written there.
     ///
     /// # Safety
     /// The contract of this crate, for `length` bytes of `text`.

@@ -14,8 +14,8 @@ pub struct Sample {
 
 impl Sample {
     /// A machine of two packages with two cores of two threads each, numbered as Linux does: thread 0 of all cores
-    /// first. Package 0 has cores {0,4} {1,5}, package 1 has {2,6} {3,7}. `name` tells the folders of one process's
-    /// samples apart.
+    /// first. Package 0 has cores {0,4} {1,5}, package 1 has {2,6} {3,7}. `name` distinguishes the folders of one
+    /// process's samples.
     ///
     /// # Panics
     /// When the folder cannot be written, or `allowed` is no list of processors.

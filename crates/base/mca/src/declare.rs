@@ -1,6 +1,6 @@
 //! The two declaration macros.
 
-/// Declares a room's parameters: a struct with one field per parameter, its table and its reader.
+/// Declares a crate's parameters: a struct with one field per parameter, its table and its reader.
 ///
 /// The struct gets `PARAMS` (the table, for the [`Registry`](crate::Registry)), `read` (values as the user
 /// set them) and `Default` (values as declared). Each line is

@@ -107,10 +107,10 @@ pub enum Scope {
 /// For whom a parameter is meant (MPI-5.0 section 15.3.2, verbosity levels).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// Somebody who runs programs.
+    /// Users who run programs.
     User,
-    /// Somebody who tunes them for a machine.
+    /// Users who tune them for a machine.
     Tuner,
-    /// Somebody who works on this library.
+    /// Developers of this library.
     Developer,
 }

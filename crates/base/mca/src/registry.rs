@@ -4,19 +4,19 @@ use std::fmt;
 
 use crate::{Param, Source, Values};
 
-/// The parameters of all rooms, in one sequence; the index of a parameter is its MPI_T control variable.
+/// The parameters of all crates, in one sequence; the index of a parameter is its MPI_T control variable.
 #[derive(Clone, Debug)]
 pub struct Registry {
     params: Vec<&'static Param>,
 }
 
 impl Registry {
-    /// Puts the rooms' tables together.
+    /// Puts the crates' tables together.
     pub fn new(rooms: &[&'static [Param]]) -> Self {
         Self { params: rooms.iter().flat_map(|room| room.iter()).collect() }
     }
 
-    /// All parameters, in the rooms' order.
+    /// All parameters, in the crates' order.
     pub fn all(&self) -> &[&'static Param] {
         &self.params
     }

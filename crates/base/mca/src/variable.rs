@@ -1,7 +1,7 @@
 //! A performance variable's declaration.
 
-/// What a room counts, for tools (MPI-5.0 section 15.3.7). A room declares its variables in one table, beside what they
-/// are read from, a `T`:
+/// What a crate counts, for tools (MPI-5.0 section 15.3.7). A crate declares its variables in one table, beside what
+/// they are read from, a `T`:
 ///
 /// ```
 /// use mca::{Quantity, Variable};
@@ -17,13 +17,13 @@
 /// ```
 #[derive(Debug)]
 pub struct Variable<T: 'static> {
-    /// Its name, which begins with the room that it tells of.
+    /// Its name, which begins with the crate whose count it is.
     pub name: &'static str,
     /// What it measures.
     pub quantity: Quantity,
-    /// How the room's own count is read.
+    /// How the crate's own count is read.
     pub read: fn(&T) -> u64,
-    /// What it says, for users.
+    /// What it means, for users.
     pub description: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! Declarations, sources and messages as a room and a user see them.
+//! Declarations, sources and messages as a crate and a user see them.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ mca::choice! {
 }
 
 mca::params! {
-    /// A room's parameters.
+    /// A crate's parameters.
     struct Params("btl_vader_") {
         /// Largest message copied through shared memory.
         ///

@@ -129,7 +129,7 @@ impl<'a> PeerSpace<'a> {
     /// A view of `len` writable bytes at `ptr`.
     ///
     /// # Safety
-    /// The range must stay mapped and writable for `'a`, and no one else in this process may use it meanwhile.
+    /// The range must stay mapped and writable for `'a`, and nothing else in this process may use it meanwhile.
     #[inline(always)]
     pub const unsafe fn new(ptr: *mut u8, len: usize) -> PeerSpace<'a> {
         PeerSpace { ptr, len, lifetime: PhantomData }
@@ -152,7 +152,7 @@ impl<'a> PeerSpace<'a> {
         self.len == 0
     }
 
-    /// `len` bytes from `offset`, cut to what exists; nobody uses the whole meanwhile.
+    /// `len` bytes from `offset`, cut to what exists; the caller does not use the whole meanwhile.
     pub fn part(&self, offset: usize, len: usize) -> PeerSpace<'_> {
         let offset = offset.min(self.len);
         let len = len.min(self.len - offset);

@@ -16,8 +16,8 @@ use std::marker::PhantomData;
 pub struct Blocking<'t>(PhantomData<&'t mut ()>);
 
 impl Blocking<'_> {
-    /// For those who hold nothing: the engine, for its token and its workers; tests; processes without a state. A lint
-    /// (`clippy.toml`) keeps others out.
+    /// For callers that hold nothing: the engine, for its token and its workers; tests; processes without a state.
+    /// A lint (`clippy.toml`) keeps others out.
     #[must_use]
     pub const fn vouch() -> Blocking<'static> {
         Blocking(PhantomData)

@@ -35,7 +35,7 @@ pub unsafe fn read(pid: i32, remote: u64, local: *mut u8, len: usize) -> Result<
 /// [`Failure`].
 pub fn read_number(pid: i32, remote: u64) -> Result<u64, Failure> {
     let mut number = 0u64;
-    // SAFETY: `number` is writable, and nobody else has it.
+    // SAFETY: `number` is writable, and this function alone has it.
     unsafe { read(pid, remote, (&raw mut number).cast(), size_of::<u64>()) }.map(|()| number)
 }
 
@@ -200,7 +200,7 @@ mod tests {
             return;
         }
         assert_eq!((copied, to), (Ok(()), from));
-        // SAFETY: `to` holds 100 bytes; the remote address is nobody's.
+        // SAFETY: `to` holds 100 bytes; nothing is mapped at the remote address.
         assert_eq!(unsafe { read(pid, 8, to.as_mut_ptr(), 100) }, Err(Failure::Fault));
         // SAFETY: `from` holds 100 bytes.
         assert_eq!(unsafe { write(pid, 8, from.as_ptr(), 100) }, Err(Failure::Fault));

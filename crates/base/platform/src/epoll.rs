@@ -25,7 +25,7 @@ impl Epoll {
     /// An empty set.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn new() -> io::Result<Epoll> {
         // SAFETY: the call takes numbers alone and touches no memory of ours.
         let fd = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
@@ -39,15 +39,15 @@ impl Epoll {
     /// Reports `fd` as `token` while it is readable, and with `room` while it is writable.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn add(&self, fd: BorrowedFd<'_>, token: u64, room: bool) -> io::Result<()> {
         self.control(libc::EPOLL_CTL_ADD, fd, token, room)
     }
 
-    /// Changes what [`Epoll::add`] said.
+    /// Changes what [`Epoll::add`] set.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn change(&self, fd: BorrowedFd<'_>, token: u64, room: bool) -> io::Result<()> {
         self.control(libc::EPOLL_CTL_MOD, fd, token, room)
     }
@@ -56,7 +56,7 @@ impl Epoll {
     /// again. It was added before.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn report_once(&self, fd: BorrowedFd<'_>, token: u64) -> io::Result<()> {
         self.set(libc::EPOLL_CTL_MOD, fd, token, libc::EPOLLIN | libc::EPOLLONESHOT)
     }
@@ -91,7 +91,7 @@ impl Epoll {
     fn poll_for(&self, ready: &mut Vec<Ready>, millis: i32) {
         ready.clear();
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; MOST_READY];
-        // SAFETY: room for as many events as said.
+        // SAFETY: `events` has room for `MOST_READY` events.
         let count =
             unsafe { libc::epoll_wait(self.0.as_raw_fd(), events.as_mut_ptr(), MOST_READY as i32, millis) };
         let broken = libc::EPOLLERR | libc::EPOLLHUP;

@@ -47,7 +47,7 @@ pub const PIECES: usize = 1024;
 /// As [`write_at`], from the first [`PIECES`] of some pieces of memory, one behind the other.
 ///
 /// # Errors
-/// As there.
+/// As [`write_at`].
 ///
 /// # Safety
 /// Each piece is readable.
@@ -80,7 +80,7 @@ pub fn allocate(fd: BorrowedFd<'_>, bytes: u64) -> io::Result<()> {
 /// A file of its own in a folder, for reading and writing by this user alone, that never had a name or has lost it.
 ///
 /// # Errors
-/// The system's.
+/// The system's error.
 pub fn unnamed(folder: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).mode(0o600);
@@ -98,7 +98,7 @@ pub fn unnamed(folder: &Path) -> io::Result<File> {
     }
 }
 
-/// What a file system says of itself.
+/// What a file system reports of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileSystem {
     /// Its number: `f_type` of statfs(2).
@@ -110,7 +110,7 @@ pub struct FileSystem {
 /// The file system on which an open file is.
 ///
 /// # Errors
-/// The system's.
+/// The system's error.
 pub fn file_system(fd: BorrowedFd<'_>) -> io::Result<FileSystem> {
     // SAFETY: all of the structure's fields are plain numbers, for which zero is a value.
     let mut found: libc::statfs64 = unsafe { std::mem::zeroed() };
@@ -165,7 +165,7 @@ pub fn lock(fd: BorrowedFd<'_>, range: Range<u64>, exclusive: bool) -> io::Resul
 /// Gives a lock back.
 ///
 /// # Errors
-/// The system's.
+/// The system's error.
 pub fn unlock(fd: BorrowedFd<'_>, range: Range<u64>) -> io::Result<()> {
     set_lock(fd, range, libc::F_UNLCK)
 }

@@ -5,7 +5,7 @@
 /// locks that other threads held at the fork stay locked in it; so the handler takes none.
 pub fn in_child(handler: extern "C" fn()) {
     // SAFETY: the function stays loaded, as this library does. Without memory for the entry it fails, and children
-    // are as if nobody had asked.
+    // are as if it had not been called.
     unsafe { libc::pthread_atfork(None, None, Some(handler)) };
 }
 

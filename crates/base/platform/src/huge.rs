@@ -7,7 +7,7 @@ use std::io;
 pub enum Refusal {
     /// This range cannot have one: not all of it is mapped, or not in one way.
     Unfit,
-    /// Not now: its pages are being used by somebody else.
+    /// Not now: its pages are in use elsewhere.
     Busy,
     /// The kernel cannot do it, or has no huge page left.
     Lacking,

@@ -16,7 +16,7 @@ pub struct Interface {
 /// The addresses of all interfaces that are up, in the system's order.
 ///
 /// # Errors
-/// The system's.
+/// The system's error.
 pub fn addresses() -> io::Result<Vec<Interface>> {
     let mut list = core::ptr::null_mut();
     // SAFETY: the place for the list is valid.
@@ -43,7 +43,7 @@ pub fn addresses() -> io::Result<Vec<Interface>> {
     Ok(found)
 }
 
-/// The address that this host puts on what it sends to `place`: it tells the interface. Nothing is sent.
+/// The address that this host puts on what it sends to `place`: it identifies the interface. Nothing is sent.
 ///
 /// # Errors
 /// The system's, for instance that no route leads there.
@@ -55,7 +55,7 @@ pub fn source_towards(place: SocketAddr) -> io::Result<IpAddr> {
     Ok(socket.local_addr()?.ip())
 }
 
-/// How fast an interface says that it is, in Mbit/s, where it does.
+/// The speed that an interface reports, in Mbit/s, where it does.
 pub fn speed(name: &str) -> Option<u32> {
     let text = std::fs::read_to_string(format!("/sys/class/net/{name}/speed")).ok()?;
     text.trim().parse().ok().filter(|&speed| speed > 0)

@@ -1,7 +1,7 @@
 //! Memory that processes share: anonymous files of fixed size.
 //!
-//! Nothing to clean up, no `/dev/shm` limit, no name anybody could guess. The order of steps matters:
-//! pages are allocated before anyone maps the file (a missing page would be a SIGBUS later), and the file
+//! Nothing to clean up, no `/dev/shm` limit, no name to guess. The order of steps matters:
+//! pages are allocated before a process maps the file (a missing page would be a SIGBUS later), and the file
 //! is sealed before it is handed out, so that no process can shrink it under the others. A process that gets such a
 //! file from another one checks both ([`MemoryFile::adopt`]).
 //!
@@ -42,7 +42,7 @@ impl MemoryFile {
     /// A new file of zero size; [`MemoryFile::allocate_step`] gives it its `bytes`.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn create(bytes: u64) -> io::Result<MemoryFile> {
         // SAFETY: the name is a NUL-terminated literal.
         let fd = unsafe {
@@ -51,7 +51,7 @@ impl MemoryFile {
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the call above returned a new descriptor that nobody else owns.
+        // SAFETY: the call above returned a new descriptor, which has no other owner.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         Ok(MemoryFile { fd, bytes })
     }
@@ -96,7 +96,7 @@ impl MemoryFile {
     /// As [`MemoryFile::allocate`], with room behind the pages ([`MemoryFile::leave_room`]).
     ///
     /// # Errors
-    /// As there.
+    /// As [`MemoryFile::allocate`].
     pub fn allocate_with_room(&self) -> io::Result<()> {
         self.allocate_pages(0..self.bytes)?;
         self.leave_room();
@@ -129,21 +129,21 @@ impl MemoryFile {
     /// Writes `bytes` from `at` on, without mapping the file.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn write(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
         self.file().write_all_at(bytes, at)
     }
 
     /// The descriptor as the standard library's file, which must not close it.
     fn file(&self) -> ManuallyDrop<File> {
-        // SAFETY: the descriptor is open as long as `self`, which the result does not outlive here, and nobody closes it.
+        // SAFETY: the descriptor is open as long as `self`, which the result does not outlive here; no call closes it.
         ManuallyDrop::new(unsafe { File::from_raw_fd(self.fd.as_raw_fd()) })
     }
 
     /// Forbids for good to change the size or the seals.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn seal(&self) -> io::Result<()> {
         // SAFETY: plain numbers and an open descriptor.
         match unsafe { libc::fcntl(self.fd.as_raw_fd(), libc::F_ADD_SEALS, SEALS) } {

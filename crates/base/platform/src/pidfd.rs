@@ -22,7 +22,7 @@ impl Pidfd {
         // SAFETY: no pointers are passed.
         let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
         if fd >= 0 {
-            // SAFETY: the kernel has just given us this descriptor; nobody else owns it.
+            // SAFETY: the kernel has just given us this descriptor; it has no other owner.
             return Ok(Pidfd { pid, fd: Some(unsafe { OwnedFd::from_raw_fd(fd as i32) }) });
         }
         let error = io::Error::last_os_error();
@@ -71,7 +71,7 @@ impl Pidfd {
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the kernel has just given us this descriptor; nobody else owns it.
+        // SAFETY: the kernel has just given us this descriptor; it has no other owner.
         Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
     }
 }

@@ -67,7 +67,7 @@ fn map(len: usize, flags: i32) -> Option<usize> {
 
 fn unmap(address: usize, len: usize) {
     if len > 0 {
-        // SAFETY: memory mapped by this module that nobody uses any more.
+        // SAFETY: memory mapped by this module that is not used any more.
         unsafe { libc::munmap(address as *mut _, len) };
     }
 }

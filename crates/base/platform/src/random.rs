@@ -1,4 +1,4 @@
-//! Random numbers that nobody can guess.
+//! Random numbers that cannot be guessed.
 
 use std::io;
 
@@ -13,7 +13,7 @@ pub fn number() -> io::Result<u64> {
     if got == bytes.len() as isize { Ok(u64::from_ne_bytes(bytes)) } else { Err(io::Error::last_os_error()) }
 }
 
-/// A number for one exchange with somebody. Should the system refuse one, what the other side draws must do.
+/// A number for one exchange with another side. Should the system refuse one, what that side draws must do.
 pub fn nonce() -> u128 {
     let half = || number().map(u128::from).unwrap_or_default();
     half() << 64 | half()

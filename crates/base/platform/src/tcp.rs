@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
 /// Begins a connection to `address` without waiting for it: the stream becomes writable once it stands, or
-/// `take_error` says why it does not. Its small messages are sent at once (TCP_NODELAY).
+/// `take_error` returns why it does not. Its small messages are sent at once (TCP_NODELAY).
 ///
 /// # Errors
 /// The system's, for instance that no route leads there.
@@ -123,7 +123,7 @@ fn succeeded(returned: i32) -> io::Result<()> {
 /// nothing for `silence`. Probes are answered by the other kernel, whether its process reads or not.
 ///
 /// # Errors
-/// The system's.
+/// The system's error.
 pub fn keep_alive(socket: BorrowedFd<'_>, silence: Duration) -> io::Result<()> {
     // Half of the time without probes, then six of them, since single packets get lost.
     let seconds = |part: u32| (silence.as_secs_f64() / f64::from(part)).ceil().clamp(1.0, 32767.0) as i32;
@@ -138,7 +138,7 @@ pub fn keep_alive(socket: BorrowedFd<'_>, silence: Duration) -> io::Result<()> {
 /// full.
 ///
 /// # Errors
-/// The system's.
+/// The system's error.
 pub fn give_up_after(socket: BorrowedFd<'_>, silence: Duration) -> io::Result<()> {
     let milliseconds = i32::try_from(silence.as_millis()).unwrap_or(i32::MAX);
     set(socket, libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT, milliseconds)

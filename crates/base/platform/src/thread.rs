@@ -23,7 +23,7 @@ pub fn without_signals<T>(start: impl FnOnce() -> T) -> T {
 /// Starts a thread of the library's own, which takes no signals and ends with the process or before.
 ///
 /// # Errors
-/// The system's.
+/// The system's error.
 pub fn start(name: &str, body: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
     let builder = std::thread::Builder::new().name(name.into()).stack_size(STACK);
     without_signals(|| builder.spawn(body)).map(drop)
@@ -32,7 +32,7 @@ pub fn start(name: &str, body: impl FnOnce() + Send + 'static) -> std::io::Resul
 /// Stack of a thread that [`start`] starts, in bytes; touched only as far as it is used.
 const STACK: usize = 1 << 20;
 
-/// Bytes of the calling thread's stack; `None`: no limit, or none that can be told.
+/// Bytes of the calling thread's stack; `None`: no limit, or none that is known.
 pub fn stack_bytes() -> Option<u64> {
     // SAFETY: no arguments.
     let is_main = unsafe { libc::gettid() == libc::getpid() };

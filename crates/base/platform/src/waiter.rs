@@ -67,7 +67,7 @@ impl Waiter {
         Waiter { policy, polls: 0, yields: 0, began: None }
     }
 
-    /// To be called after each poll that found nothing. Pauses or yields as the policy says; `true`: the
+    /// To be called after each poll that found nothing. Pauses or yields by the policy; `true`: the
     /// bounds are used up and the caller should sleep.
     #[inline]
     pub fn idle(&mut self) -> bool {

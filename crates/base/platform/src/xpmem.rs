@@ -1,7 +1,7 @@
 //! The kernel module xpmem: memory of another process mapped into this one, so that copies need no system call.
 //!
 //! ```text
-//!   owner    make ──▶ segment id of its whole address space ──(told to the others)──▶ get ──▶ access id
+//!   owner    make ──▶ segment id of its whole address space ──(sent to the others)──▶ get ──▶ access id
 //!   user     attach(access id, address, length) ──▶ address of the owner's memory here, until detach
 //! ```
 //!

@@ -1,4 +1,4 @@
-//! Areas for collectives on one node: slots that their owner publishes and everyone may read, without messages.
+//! Areas for collectives on one node: slots that their owner publishes and every member may read, without messages.
 //!
 //! ```text
 //!   directory   one entry per area: members that hold it, and the epoch from which it may be used
@@ -11,7 +11,7 @@
 //!   bounce      ranks x bounce_buffers(ranks)  BOUNCE_BYTES each, written by their owner before it publishes
 //! ```
 //!
-//! Time in an area is counted in epochs. A process's slot `epoch % SLOTS` may be written again once everyone has
+//! Time in an area is counted in epochs. A process's slot `epoch % SLOTS` may be written again once all members have
 //! retired the epoch `SLOTS` before, and likewise what lies aside; so a reader that has not retired an epoch finds
 //! exactly that epoch's slot or an older one. Nothing that is read here is used as an index or a length.
 
@@ -33,12 +33,12 @@ pub const SLOTS: usize = 256;
 pub const DEPTH: usize = 16;
 /// Bounce buffers that each process has at least, and at most; powers of two.
 pub const BOUNCE_BUFFERS: [usize; 2] = [8, 32];
-/// Bounce buffers of an area for few processes. A bounce buffer is best written again when those who read it have it
+/// Bounce buffers of an area for few processes. A bounce buffer is best written again when its readers have it
 /// no longer in their second-level caches: taking lines back from there costs several times what fetching them costs
 /// from the shared cache (1 MiB through a ring of 128 KiB: 150 us, of 512 KiB: 44 us).
 const AREA_BOUNCE_BUFFERS: usize = 128;
-/// Calls of one epoch after which a process says that it has finished with them, see [`Area::retire_soon`]. Nothing in an
-/// area is used again after so few. The swap in [`Area::retire`] takes a tenth of the time of the shortest calls.
+/// Calls of one epoch after which a process states that it has finished with them, see [`Area::retire_soon`]. Nothing
+/// in an area is used again after so few. The swap in [`Area::retire`] takes a tenth of the time of the shortest calls.
 pub const RETIRED_TOGETHER: u64 = 4;
 const _: () = assert!(RETIRED_TOGETHER as usize <= BOUNCE_BUFFERS[0] && RETIRED_TOGETHER as usize <= DEPTH);
 /// Bytes of a bounce buffer.
@@ -143,7 +143,7 @@ const WANTING_BITS: usize = u64::BITS as usize;
 /// Words of each member.
 const OF_MEMBER: usize = 3;
 
-/// What a word of a member tells.
+/// What a word of a member states.
 #[derive(Clone, Copy)]
 pub(crate) enum Tells {
     /// The last epoch that it has finished with.
@@ -205,13 +205,13 @@ const COUNT_BITS: u32 = 16;
 pub enum Owner {
     /// Member `.0`.
     Member(usize),
-    /// Whoever arrived last.
+    /// The member that arrived last.
     Flag,
 }
 
 impl Area {
     /// The view of member `me` of `members`. An area that others held before is entered by retiring the epoch from
-    /// which its members count on: until all have, nobody finds room, and who came earlier may sleep for it.
+    /// which its members count on: until all have, no member finds room, and one that came earlier may sleep for it.
     pub fn new(memory: Memory, members: usize, me: usize) -> Area {
         let Memory { slots, words, payloads, bounce_buffers, bounce_count } = memory;
         assert!(slots.len() >= self::slots(members) && words.len() >= self::words(members) && me < members);
@@ -258,8 +258,8 @@ impl Area {
         self.word(Tells::Retired, member).load(Ordering::Acquire)
     }
 
-    /// Whether the slots of `epoch` may be written, with so many bytes of payload: everyone has finished with what they
-    /// held before.
+    /// Whether the slots of `epoch` may be written, with so many bytes of payload: all members have finished with what
+    /// they held before.
     pub fn is_free(&mut self, epoch: u64, bytes: usize) -> bool {
         let slots = match () {
             () if bytes <= SHORT => SLOTS,
@@ -269,8 +269,8 @@ impl Area {
         self.all_retired(epoch.saturating_sub(slots as u64))
     }
 
-    /// Takes the own bounce buffer of `epoch`, if it may be written: everyone has finished with what it held before.
-    /// Epochs that leave their bounce buffers alone keep nobody waiting.
+    /// Takes the own bounce buffer of `epoch`, if it may be written: all members have finished with what it held.
+    /// Epochs that leave their bounce buffers alone keep no member waiting.
     pub fn take_bounce(&mut self, epoch: u64) -> bool {
         let bounce = epoch as usize % self.ring;
         let free = self.written[bounce] == epoch || self.all_retired(self.written[bounce]);
@@ -308,9 +308,9 @@ impl Area {
         slot.epoch.store(epoch | self.mark, Ordering::Release);
     }
 
-    /// As [`Area::publish`] without words, of a slot of the own process behind whose payload lies more, for those who
-    /// ask for that; others see a slot as any. What lies behind it is payload to who asks for room ([`Area::is_free`]),
-    /// and lies where a payload as long as both does: aside, unless that fits [`SHORT`] bytes.
+    /// As [`Area::publish`] without words, of a slot of the own process behind whose payload lies more, for readers
+    /// that ask for that; others see a slot as any. [`Area::is_free`] counts what lies behind as payload, and it lies
+    /// where a payload as long as both does: aside, unless that fits [`SHORT`] bytes.
     #[inline]
     pub fn publish_more(&self, epoch: u64) {
         // Release: pairs with the Acquire in `carries` and `carries_more`.
@@ -367,7 +367,7 @@ impl Area {
     }
 
     /// Counts this process in; whether it is the last of the members and all came with the same mark. If marks
-    /// differ, nobody is the last.
+    /// differ, no member is the last.
     pub fn arrive(&self, epoch: u64) -> bool {
         let counter = &self.words[COUNTERS + epoch as usize % DEPTH].0;
         // Marks add up above the count.
@@ -401,10 +401,10 @@ impl Area {
         }
     }
 
-    /// This process has finished with `epoch`, which was a call's only one, and with all before. Others learn that of every
-    /// [`RETIRED_TOGETHER`]th: who wants room in a call need not wait for a process that has finished with the call before,
-    /// as it has held back fewer epochs than pass until any slot, payload or bounce buffer is used again. A call of
-    /// several epochs begins with [`Area::catch_up`], since its own epochs would count among these.
+    /// This process has finished with `epoch`, which was a call's only one, and with all before. Others learn that of
+    /// every [`RETIRED_TOGETHER`]th: a member that wants room in a call need not wait for one that has finished with
+    /// the call before, as that has held back fewer epochs than pass until any slot, payload or bounce buffer is used
+    /// again. A call of several epochs begins with [`Area::catch_up`], since its own epochs would count among these.
     #[inline]
     pub fn retire_soon(&mut self, epoch: u64, ring: impl Fn(usize)) {
         if epoch >= self.retired + RETIRED_TOGETHER {
@@ -420,7 +420,7 @@ impl Area {
         }
     }
 
-    /// Asks to be woken when anybody retires an epoch. The caller then looks once more for room before it sleeps.
+    /// Asks to be woken when a member retires an epoch. The caller then looks once more for room before it sleeps.
     pub fn want_room(&self) {
         let (wanting, bit) = (&self.words[WANTING + self.me / WANTING_BITS].0, 1 << (self.me % WANTING_BITS));
         // A poll that finds the bit still there leaves the cache line to the others.

@@ -37,7 +37,7 @@ pub struct BounceHead {
     header: UnsafeCell<[u64; BOUNCE_HEADER_WORDS]>,
 }
 
-/// Nobody fills or reads the bounce buffer. So that a fresh segment's are free, zero.
+/// No process fills or reads the bounce buffer. So that a fresh segment's are free, zero.
 const FREE: u32 = 0;
 /// By its owner, then by whom it was sent to.
 const TAKEN: u32 = 1;

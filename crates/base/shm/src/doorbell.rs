@@ -16,9 +16,9 @@
 //! very word the sleeper waits on, so a wake-up between the last poll and the sleep is not lost either. Several threads
 //! of the owner may sleep: each arms anew, so that no value comes back, and a ring wakes all of them. The bit is
 //! cleared by the last that wakes: the others would take it from one that has armed since. An owner that could not
-//! send, for want of room at the receiver or of bounce buffers, says so when it arms; who gives room back rings for
-//! it in the same way. An owner that cannot or does not want to issue membarrier asks for fences by a bit in the same
-//! word, which senders load anyway.
+//! send, for want of room at the receiver or of bounce buffers, sets a bit when it arms; the receiver that gives room
+//! back rings for it in the same way. An owner that cannot or does not want to issue membarrier asks for fences by a
+//! bit in the same word, which senders load anyway.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ const WANTS_ROOM: u32 = 4;
 const COUNT: u32 = 8;
 
 impl Default for Doorbell {
-    /// A doorbell of which nobody was told yet.
+    /// A doorbell that no other process knows yet.
     fn default() -> Doorbell {
         Doorbell {
             word: AtomicU32::new(0),
@@ -133,7 +133,7 @@ impl Doorbell {
         }
     }
 
-    /// Owner: announces sleep. `barrier` makes every sender execute a full fence and says whether it could;
+    /// Owner: announces sleep. `barrier` makes every sender execute a full fence and returns whether it could;
     /// if it could not, senders are asked for fences from now on and this time there is no sleep. Returns the
     /// word's value to sleep on.
     pub fn arm(&self, barrier: impl FnOnce() -> bool) -> Option<u32> {
@@ -149,7 +149,7 @@ impl Doorbell {
         let armed = self.count_up(bits);
         fence(Ordering::SeqCst);
         if armed & NEEDS_FENCE == 0 && !barrier() {
-            // Another thread may be armed, so the bit stays; at worst a sender wakes nobody.
+            // Another thread may be armed, so the bit stays; at worst a sender wakes no thread.
             self.ask_for_fences();
             return None;
         }
@@ -181,7 +181,7 @@ impl Doorbell {
         }
     }
 
-    /// What the owner tells of whom it waits for.
+    /// What the owner states of the process that it waits for.
     pub fn waiting(&self) -> &Waiting {
         &self.waiting
     }

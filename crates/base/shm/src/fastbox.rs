@@ -25,7 +25,7 @@
 //! must stay in the first-level cache. On a Zen 4 server, half a round trip: one fixed line 47 ns; 64 slots of two
 //! lines 47 to 51; 16 to 256 slots of one line 55 to 65; more than 96 slots of two lines 60 to 67.
 //!
-//! *Space.* The receiver tells how far it got in a line of its own, after half of the ring, or when it is idle
+//! *Space.* The receiver states how far it got in a line of its own, after half of the ring, or when it is idle
 //! after a quarter; the sender looks there only when its last known limit is reached.
 //!
 //! *Data.* Where the data of a message lies follows from the lengths of the messages before it: both sides
@@ -56,7 +56,7 @@ pub const BODY_BYTES: usize = SLOT_BYTES - 8;
 /// Longest header, in words.
 const MAX_WORDS: usize = 8;
 /// Header words of a plain message. The word of such a one has zeros between sequence number and length, so that one
-/// comparison tells it from all others.
+/// comparison distinguishes it from all others.
 const USUAL_WORDS: usize = 2;
 
 /// One slot of the ring.
@@ -408,7 +408,7 @@ impl<'a> Receiver<'a> {
         if word >> VALID_BIT != 0 { None } else { Some(Arrived(word)) }
     }
 
-    /// The message, if all of it is in its slot; [`Receiver::open`] says what it is otherwise.
+    /// The message, if all of it is in its slot; [`Receiver::open`] takes every kind.
     #[inline(always)]
     pub fn open_short(&self, word: Arrived) -> Option<Views<'a>> {
         if word.kind() != SHORT || word.words() * 8 + word.len() > BODY_BYTES {

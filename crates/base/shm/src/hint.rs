@@ -8,15 +8,15 @@
 //!   awaited slot     of member 3, on another processor
 //!   this processor   5, 6, 7 yield at once;  4 keeps polling for a while: it is next after 3
 //! ```
-//! So it is with messages. There nobody knows the order beforehand; but each tells whom it waits for ([`Waiting`]), and
-//! the one that went on last is where things move.
+//! So it is with messages. There no process knows the order beforehand; but each names the process that it waits for
+//! ([`Waiting`]), and the one that went on last is where things move.
 //!
-//! What others say here is a hint; a wrong one costs time, nothing else.
+//! What others write here is a hint; a wrong one costs time, nothing else.
 
 use crate::area::{Area, Tells};
 use crate::sync::{AtomicU32, Ordering};
 
-/// What a process that waits for a message and shares its processor tells the others of its node, in a cache line of
+/// What a process that waits for a message and shares its processor shows the others of its node, in a cache line of
 /// its own. It is written after a failed poll, so that messages which are there cost nothing more.
 #[repr(C, align(64))]
 #[derive(Debug)]

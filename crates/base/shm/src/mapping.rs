@@ -292,7 +292,7 @@ pub(crate) fn map_shared(file: BorrowedFd<'_>, part: Range<u64>, wish: usize) ->
     Ok(base.cast())
 }
 
-/// Says of a mapping that this crate has made what becomes of it in forked children.
+/// Sets what becomes of a mapping that this crate has made in forked children.
 pub(crate) fn advise(base: *mut u8, bytes: usize, advice: i32) -> Result<(), MapError> {
     // SAFETY: the range is such a mapping, and the two kinds of advice change nothing in this process.
     if unsafe { libc::madvise(base.cast(), bytes, advice) } != 0 {

@@ -1,4 +1,4 @@
-//! Records of what a process called last: written always, read only by those who wait too long for it.
+//! Records of what a process called last: written always, read only by processes that wait too long for it.
 //!
 //! ```text
 //!   rank 0: [ record | record | … KEPT ]   rank 1: [ … ]      a record: key | WORDS words, one cache line

@@ -5,10 +5,10 @@ use std::io;
 use crate::layout::Layout;
 use crate::mapping::{MapError, Segment};
 
-/// The segments of `count` virtual nodes, one behind the other in one mapping. Pages that nobody writes take no memory.
+/// The segments of `count` virtual nodes, one behind the other in one mapping. Unwritten pages take no memory.
 ///
 /// The addresses stay mapped until the process ends, as each segment's do. The memory goes back when the row is dropped;
-/// a segment that somebody still has reads as zeros then.
+/// a segment that is still in use reads as zeros then.
 #[derive(Debug)]
 pub struct Row {
     base: *mut u8,

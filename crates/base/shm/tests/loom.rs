@@ -158,7 +158,7 @@ fn doorbell_loses_no_wake_up() {
     });
 }
 
-/// A sender that sleeps for want of room is woken by who makes room, and not only by messages.
+/// A sender that sleeps for want of room is woken by the receiver that makes room, and not only by messages.
 #[test]
 fn doorbell_loses_no_room() {
     model(|| {
