@@ -97,7 +97,7 @@ pub fn fatal_is_final<R: Rig>(rig: &mut R) {
     assert_eq!(bytes_of(at_b.0), [0; 4096]);
 }
 
-/// A queue that lost entries says so; the messages are there all the same.
+/// A queue that lost entries reports that; the messages are there all the same.
 pub fn overrun_is_marked<R: Rig>(rig: &mut R) {
     let Some(mut pair) = faulty(rig, "seed=7,overrun=1") else { return };
     pair.connect(&SmallMailbox::default());

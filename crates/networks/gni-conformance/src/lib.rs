@@ -63,7 +63,7 @@ pub trait Rig {
         nic.mem_alloc(bytes).expect("memory for a test")
     }
 
-    /// `bytes` of address space that a registration may cover but nobody will touch; `None` where that much
+    /// `bytes` of address space that a registration may cover but no test touches; `None` where that much
     /// cannot be had.
     fn untouched(&mut self, nic: &mut Self::Nic, bytes: usize) -> Option<UserMem>;
 }

@@ -146,7 +146,7 @@ impl<'r, R: Rig> Pair<'r, R> {
         self.a.nic.get_completed(self.a.local, entry).expect("the descriptor")
     }
 
-    /// Asserts that the transaction is refused: by the call, or by an entry that says it failed.
+    /// Asserts that the transaction is refused: by the call, or by an entry that reports its failure.
     pub fn refused(&mut self, descriptor: &PostDescriptor) {
         if self.a.post(descriptor).is_err() {
             return;

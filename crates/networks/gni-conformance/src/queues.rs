@@ -43,7 +43,7 @@ pub fn used_queues_stay<R: Rig>(rig: &mut R) {
     side.nic.cq_destroy(side.local).expect("unused now");
 }
 
-/// A local queue that is too small for the endpoints that share it loses entries, says so once, and keeps the
+/// A local queue that is too small for the endpoints that share it loses entries, reports that once, and keeps the
 /// rest.
 pub fn local_overrun<R: Rig>(rig: &mut R) {
     let mut pair = Pair::new(rig);
@@ -72,7 +72,7 @@ pub fn local_overrun<R: Rig>(rig: &mut R) {
     assert!(pair.a.nic.cq_get_event(cq).is_ok_and(|entry| pair.a.nic.get_completed(cq, entry).is_ok()));
 }
 
-/// An arrival queue that is full loses entries and says so.
+/// An arrival queue that is full loses entries and reports that.
 pub fn arrival_overrun<R: Rig>(rig: &mut R) {
     let Some(mut pair) = Pair::wanted(rig, &Wanted::default()) else { return };
     let cq = pair.b.nic.cq_create(4).expect("a queue");

@@ -26,13 +26,13 @@ pub struct Registration {
     pub addr: u64,
     /// Length in bytes.
     pub len: u64,
-    /// Flags.
+    /// What the registration allows.
     pub flags: MemFlags,
     /// The arrival queue, as [`Fabric::open_queue`] named it.
     pub queue: Option<u32>,
 }
 
-/// Which engine of the NIC a transaction uses; a cost model tells them apart.
+/// Which engine of the NIC a transaction uses; a cost model distinguishes them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Class {
     /// A mailbox or shared-queue message, or credits.
@@ -161,9 +161,9 @@ pub struct Landed {
 pub enum Arrived {
     /// The oldest entry, raw.
     Entry(u64),
-    /// Entries were lost since the last call that said so.
+    /// Entries were lost since the last call that reported a loss.
     Overrun,
-    /// Nothing.
+    /// The queue has no entry.
     Empty,
 }
 
@@ -238,7 +238,7 @@ pub trait Fabric {
     fn learn(&mut self, pe: PeAddr, inst: InstId, locator: &[u8]) -> Result<()>;
 
     /// What the NIC's owner may sleep on: rung by the one that makes an entry, packet or end of a transaction for
-    /// this NIC. `None`: nobody rings.
+    /// this NIC. `None`: nothing rings.
     fn doorbell(&self) -> Option<&Doorbell>;
 
     /// See [`gni::Gni::atomics_are_quick`].
@@ -317,12 +317,12 @@ pub trait Fabric {
     /// Joins the node's shared queue; see [`gni::Gni::msgq_init`].
     ///
     /// # Errors
-    /// As there.
+    /// As [`gni::Gni::msgq_init`].
     fn shared_join(&mut self, attr: &MsgqAttr) -> Result<()>;
     /// Connects two nodes' shared queues; see [`gni::Gni::msgq_connect`].
     ///
     /// # Errors
-    /// As there.
+    /// As [`gni::Gni::msgq_connect`].
     fn shared_connect(&mut self, pe: PeAddr) -> Result<()>;
     /// Takes one credit of this node towards `pe`.
     ///

@@ -65,7 +65,7 @@ impl Faults {
         Faults { active: chances.iter().any(|&p| p > 0.0), rng: Rng::new(plan.seed), plan }
     }
 
-    /// Draws one transaction's fate; `repeatable` says whether it may be delivered twice.
+    /// Draws one transaction's fate; `repeatable`: it may be delivered twice.
     pub(crate) fn draw(&mut self, repeatable: bool) -> Mishap {
         if !self.active {
             Mishap::None

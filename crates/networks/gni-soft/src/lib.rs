@@ -11,8 +11,8 @@
 //!       (tests, virtual time)        single copy by the kernel, sockets
 //! ```
 //!
-//! The engine holds the semantics and no clock, thread or global; [`gni::Gni::progress`] tells it the time and
-//! gives it turns. A [`Fabric`] carries its transactions to the target NIC, where they are checked
+//! The engine holds the semantics and no clock, thread or global; [`gni::Gni::progress`] gives it the time and
+//! turns. A [`Fabric`] carries its transactions to the target NIC, where they are checked
 //! against the target's registrations and done without the target's help, as on the hardware.
 //!
 //! # Registrations

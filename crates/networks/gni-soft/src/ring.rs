@@ -52,7 +52,7 @@ impl<'a, const WORDS: usize> Ring<'a, WORDS> {
         Ring { slots, ends }
     }
 
-    /// Makes zeroed memory an empty queue; by the reader, before anybody else knows of it.
+    /// Makes zeroed memory an empty queue; by the reader, before any writer knows of it.
     pub(crate) fn prepare(&self) {
         for (place, slot) in (0..).zip(self.slots) {
             slot.mark.store(place, Ordering::Relaxed);

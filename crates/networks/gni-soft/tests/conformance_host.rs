@@ -110,7 +110,7 @@ impl Rig for HostRig {
     }
 
     fn untouched(&mut self, _nic: &mut Self::Nic, bytes: usize) -> Option<UserMem> {
-        // SAFETY: nobody looks at the memory; the view only names an address range for registration.
+        // SAFETY: the memory is never read; the view only names an address range for registration.
         Some(unsafe { UserMem::new(1 << 40, bytes) })
     }
 }

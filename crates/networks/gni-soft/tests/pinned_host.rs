@@ -27,7 +27,7 @@ fn map(address: usize, byte: u8) -> UserMem {
     let fixed = if address == 0 { 0 } else { libc::MAP_FIXED };
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | fixed;
     let protection = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: replaces nothing but a mapping of this test, which nobody has a reference into.
+    // SAFETY: replaces nothing but a mapping of this test, into which there is no reference.
     unsafe {
         let base = libc::mmap(address as *mut _, LEN, protection, flags, -1, 0);
         assert_ne!(base, libc::MAP_FAILED);

@@ -28,7 +28,7 @@ pub const MRT_PAGE_SHIFTS: [u32; 8] = [17, 19, 21, 23, 24, 26, 28, 30];
 pub const DATAGRAM_MAX: usize = 128;
 /// Header and data together of one SMSG message, in bytes.
 pub const SMSG_MAX: u32 = 65_535;
-/// Times the library retransmits a message of type `MBOX_AUTO_RETRANSMIT` unless told otherwise.
+/// Times the library retransmits a message of type `MBOX_AUTO_RETRANSMIT` unless set otherwise.
 pub const SMSG_RETRIES: u16 = 10;
 /// Largest MSGQ message in bytes, header included.
 pub const MSGQ_MAX: u32 = 128;

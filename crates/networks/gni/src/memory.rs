@@ -52,7 +52,7 @@ impl BitOr for MemFlags {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct MemHandle(pub [u64; 2]);
 
-/// What a [`MemHandle`] says.
+/// The fields of a [`MemHandle`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct HandleFields {
     /// Address of the first 4 KiB page.

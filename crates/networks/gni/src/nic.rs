@@ -35,7 +35,7 @@ pub struct ResourceUse {
 pub struct Armed {
     /// Address of a futex word that stays mapped as long as the NIC.
     pub word: usize,
-    /// The value it has while nobody rang.
+    /// Its value before a ring.
     pub expected: u32,
 }
 
@@ -67,7 +67,7 @@ pub trait Gni {
     /// bytes, constant for the NIC's life.
     fn locator(&self) -> &[u8];
 
-    /// Tells the NIC how `(pe, inst)` can be reached, with the peer's [`Gni::locator`].
+    /// Gives the NIC the way to `(pe, inst)`: that peer's [`Gni::locator`].
     ///
     /// # Errors
     /// `INVALID_PARAM` for bytes that are no locator of this implementation.

@@ -34,7 +34,7 @@ pub enum PostKind {
     },
     /// An entry with the six low bytes of `value` in the completion queue of the remote handle, no data (7).
     CqWrite {
-        /// What the entry's data says.
+        /// The entry's data.
         value: u64,
     },
     /// The collective engine (8): not on Gemini.

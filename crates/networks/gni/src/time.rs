@@ -1,4 +1,4 @@
-//! Time as the caller tells it.
+//! Time as the caller gives it.
 
 use core::ops::{Add, Sub};
 
@@ -17,7 +17,7 @@ impl Time {
     }
 }
 
-/// Tells the time to code that holds no clock of its own.
+/// Gives the time to code that holds no clock of its own.
 pub trait Clock {
     /// The present moment; never goes back.
     fn now(&mut self) -> Time;

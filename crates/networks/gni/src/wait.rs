@@ -24,7 +24,7 @@ impl Limit {
 /// `GNI_CqWaitEvent`: waits for an entry. `clock` is asked once per turn and may sleep.
 ///
 /// # Errors
-/// As [`Gni::cq_get_event`], with `TIMEOUT` in place of `NOT_DONE`: `Ok(None)` says that.
+/// As [`Gni::cq_get_event`], with `TIMEOUT`, which is `Ok(None)`, in place of `NOT_DONE`.
 pub fn cq_wait_event<N: Gni>(
     nic: &mut N,
     cq: Cq,

@@ -1,7 +1,7 @@
 //! A libfabric provider for tests: endpoints of one thread, and a user whose every step is checked.
 //!
 //! No software provider of libfabric asks for registered memory of one's own, keys that the provider chooses or regions
-//! that belong to an endpoint; adapters do. This one asks for whatever [`Modes`] says and panics where its user does
+//! that belong to an endpoint; adapters do. This one asks for what [`Modes`] sets and panics where its user does
 //! not do it: memory without a region or outside it, a region without the right access, more operations than it holds,
 //! a context that is in use, a key that was not asked for, an address where an offset is right.
 #![allow(clippy::missing_safety_doc)]
@@ -99,7 +99,7 @@ thread_local! {
     static ENDPOINTS: RefCell<Vec<*mut objects::MockEp>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The library whose only provider, `mock`, works as `modes` says on this thread from now on.
+/// The library whose only provider, `mock`, works by `modes` on this thread from now on.
 pub fn library(modes: Modes) -> Library {
     MODES.set(modes);
     Library {

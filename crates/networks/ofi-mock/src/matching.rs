@@ -230,7 +230,7 @@ unsafe extern "C" fn recvmsg(ep: *mut Ep, message: *const MsgTagged, flags: u64)
     }
     let own = own(ep);
     let mut runs = Runs::new();
-    // SAFETY: a description that lives during the call, with as many runs of memory and descriptions as it says.
+    // SAFETY: a description that lives during the call, with as many runs of memory and descriptions as it states.
     let message = unsafe { &*message };
     assert!(message.iov_count <= modes().runs, "more runs than a receive may name");
     for run in 0..message.iov_count {

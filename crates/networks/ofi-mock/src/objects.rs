@@ -47,7 +47,7 @@ const FABRIC_OPS: FabricOps = FabricOps {
 const SLEEPING_FABRIC_OPS: FabricOps =
     FabricOps { size: size_of::<FabricOps>(), trywait: Some(trywait), ..FABRIC_OPS };
 
-/// Nobody may sleep while there is something; what was rung for is forgotten.
+/// Forbids sleep while there is something; what was rung for is forgotten.
 unsafe extern "C" fn trywait(_fabric: *mut Fabric, fids: *mut *mut Fid, count: c_int) -> c_int {
     assert_eq!(count, 1);
     // SAFETY: one of our queues.
@@ -105,7 +105,7 @@ unsafe extern "C" fn av_open(
     // SAFETY: attributes that the caller has filled, a place for the answer.
     unsafe {
         assert_eq!(((*attr).kind, (*attr).later), (abi::AV_TABLE, [0; 8]));
-        // The first address is not 0, so that nobody takes an address for a peer.
+        // The first address is not 0, so that an address is not mistaken for a peer.
         let av = MockAv { av: Av { fid: fid(&OPS), ops: &AV_OPS }, table: vec![u64::MAX; 3] };
         *out = Box::into_raw(Box::new(av)).cast();
     }
@@ -309,7 +309,7 @@ unsafe extern "C" fn enable(fid: *mut Fid, command: c_int, _arg: *mut c_void) ->
 }
 
 unsafe extern "C" fn getname(fid: *mut Fid, name: *mut c_void, len: *mut usize) -> c_int {
-    // SAFETY: an endpoint; room for as many bytes as `len` says.
+    // SAFETY: an endpoint; room for `*len` bytes.
     unsafe {
         let ep = &*fid.cast::<MockEp>();
         assert!(ep.enabled);

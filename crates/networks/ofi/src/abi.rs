@@ -30,7 +30,7 @@ pub mod flag {
     pub const COMPLETION: u64 = 1 << 24;
     /// The memory is free when the call returns.
     pub const INJECT: u64 = 1 << 25;
-    /// The completion says that the peer has the bytes in place.
+    /// The completion reports that the peer has the bytes in place.
     pub const DELIVERY_COMPLETE: u64 = 1 << 28;
     pub const LOCAL_COMM: u64 = 1 << 51;
     pub const REMOTE_COMM: u64 = 1 << 52;

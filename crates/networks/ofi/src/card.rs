@@ -55,7 +55,7 @@ pub enum Obstacle {
     Provider {
         /// Its provider.
         theirs: String,
-        /// Ours.
+        /// This process's provider.
         ours: String,
     },
     /// Its address was refused, as libfabric put it.
@@ -67,7 +67,7 @@ pub enum Obstacle {
 pub struct Unreached {
     /// Its rank.
     pub peer: usize,
-    /// Why.
+    /// Why it cannot be reached.
     pub why: Obstacle,
 }
 

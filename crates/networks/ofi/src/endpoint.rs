@@ -63,7 +63,7 @@ impl Facts {
 pub struct OpenError {
     /// What was tried.
     pub step: &'static str,
-    /// What the library said.
+    /// The library's words for the error.
     pub seen: String,
     /// Provider and domain that were asked for.
     pub asked: String,
@@ -230,7 +230,7 @@ impl Endpoint {
     /// Learns of a peer by its endpoint's name.
     ///
     /// # Errors
-    /// What the library said.
+    /// The library's words for the error.
     pub fn insert(&mut self, name: &[u8]) -> Result<Address, String> {
         let mut address = abi::ADDR_UNSPEC;
         if name.len() < self.name.len() {
@@ -248,7 +248,7 @@ impl Endpoint {
         self.library.words(error)
     }
 
-    /// What the user can do about a peer that was given up, as [`Endpoint::words`] said why: a clause that begins with "and".
+    /// What the user can do about a peer given up for [`Endpoint::words`] `words`: a clause that begins with "and".
     pub fn advice(&self, words: &str) -> &'static str {
         if words == self.words(libc::EMFILE) {
             "and raise the limit for open files: ulimit -n"
@@ -287,7 +287,7 @@ impl Endpoint {
         }
         let count = usize::try_from(rc).unwrap_or(0).min(BATCH);
         for (entry, from) in entries[..count].iter().zip(from) {
-            // SAFETY: the provider has filled as many entries as it says.
+            // SAFETY: the provider has filled as many entries as it reports.
             let CqTaggedEntry { op_context, len, data, tag, .. } = unsafe { entry.assume_init() };
             let Some((Told { cookie, room, peer, .. }, region)) = self.operations.end(op_context, len as u64)
             else {
@@ -323,7 +323,7 @@ impl Endpoint {
         1
     }
 
-    /// A descriptor that is readable while there is something to do, once [`Endpoint::may_sleep`] has said so.
+    /// A descriptor that is readable while there is something to do, once [`Endpoint::may_sleep`] has returned `true`.
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         // SAFETY: the completion queue's, which stays open as long as the endpoint.
         self.descriptor.map(|fd| unsafe { BorrowedFd::borrow_raw(fd) })

@@ -36,7 +36,7 @@ pub struct Library {
 pub struct NotLoaded {
     /// The file that was asked for.
     pub file: String,
-    /// What the loader said.
+    /// The loader's message.
     pub seen: String,
 }
 

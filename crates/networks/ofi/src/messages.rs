@@ -22,7 +22,7 @@ impl Endpoint {
         self.begun(operation, rc).map(drop)
     }
 
-    /// Sends a short message, copying it. Its completion says that it has left.
+    /// Sends a short message, copying it. Its completion reports that it has left.
     ///
     /// # Errors
     /// [`Refused`]; nothing was begun.

@@ -9,7 +9,7 @@
 //!   addresses                     | piece | piece | piece |  …   | piece |     32 GiB
 //!   memory                            └───────┴───────┴─ the same 64 MiB ┘
 //! ```
-//! Nobody reads the overflow, so all its pieces are the same memory, and all receives share it. It has pages while
+//! The overflow is never read, so all its pieces are the same memory, and all receives share it. It has pages while
 //! something was written to it.
 
 use core::ffi::c_void;
@@ -60,7 +60,7 @@ impl Overflow {
 
     /// Gives its pages back. What arrives meanwhile may get new ones.
     pub fn release(&self) {
-        // SAFETY: a shared mapping of ours, whose bytes nobody reads.
+        // SAFETY: a shared mapping of ours, whose bytes are never read.
         unsafe { libc::madvise(self.0, PIECE, libc::MADV_REMOVE) };
     }
 }

@@ -39,7 +39,7 @@ impl Endpoint {
         self.begun(operation, rc).map(drop)
     }
 
-    /// Stores into a peer's memory. Its completion says that the bytes are in place.
+    /// Stores into a peer's memory. Its completion reports that the bytes are in place.
     ///
     /// # Errors
     /// [`Refused`]; nothing was begun.

@@ -4,7 +4,7 @@ use crate::pair::{Pair, buffer};
 use crate::{Rig, Wanted};
 use portals::{Ack, Error, EventKind, Failure, Options, Portals, Status, Threshold};
 
-/// A target that drops says so in its register alone.
+/// A target that drops counts that in its register alone.
 pub fn dropped<R: Rig>(rig: &mut R) {
     let wanted = Wanted { faults_of_target: "seed=1,drop=0.5", ..Wanted::default() };
     let Some(mut pair) = Pair::wanted(rig, &wanted) else { return };
@@ -50,7 +50,7 @@ pub fn late_ends<R: Rig>(rig: &mut R) {
     assert_eq!(pair.b.kinds().len(), 20 * 4);
 }
 
-/// A queue that loses events says so with the next one.
+/// A queue that loses events reports that with the next one.
 pub fn lost_events<R: Rig>(rig: &mut R) {
     let wanted = Wanted { faults_of_target: "seed=1,overrun=0.3", ..Wanted::default() };
     let Some(mut pair) = Pair::wanted(rig, &wanted) else { return };

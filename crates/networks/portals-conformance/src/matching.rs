@@ -37,7 +37,7 @@ pub fn ignore_bits<R: Rig>(rig: &mut R) {
     }
 }
 
-/// Entries for one process, one node, everybody.
+/// Entries for one process, one node, every process.
 pub fn sources<R: Rig>(rig: &mut R) {
     let mut pair = Pair::new(rig);
     let from = pair.a.id();
@@ -108,7 +108,7 @@ pub fn without_descriptor<R: Rig>(rig: &mut R) {
     assert_eq!(pair.landed(), Some((0, 0, 1)));
 }
 
-/// What nothing accepts is dropped and counted, and nobody gets an event but the sender's own.
+/// What nothing accepts is dropped and counted, and the sender's own events are the only ones.
 pub fn nothing_fits<R: Rig>(rig: &mut R) {
     let mut pair = Pair::new(rig);
     pair.b.receive(5, buffer(vec![0; 4]), Options::default());
@@ -144,7 +144,7 @@ pub fn truncation_to_nothing<R: Rig>(rig: &mut R) {
     assert_eq!(pair.b.nic.status(Status::DropCount), Ok(0));
 }
 
-/// With `MANAGE_REMOTE` the initiator says where; without, its offset is ignored.
+/// With `MANAGE_REMOTE` the initiator's offset counts; without, it is ignored.
 pub fn remote_and_local_offsets<R: Rig>(rig: &mut R) {
     let mut pair = Pair::new(rig);
     let (remote, local) = (buffer(vec![0; 8]), buffer(vec![0; 8]));

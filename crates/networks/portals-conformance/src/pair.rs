@@ -33,7 +33,7 @@ pub struct Pair<N> {
 #[allow(unsafe_code)]
 pub fn buffer(bytes: Vec<u8>) -> UserMem {
     let bytes: &'static mut [u8] = bytes.leak();
-    // SAFETY: leaked, so it stays; nobody else has it.
+    // SAFETY: leaked, so it stays; there is no other reference to it.
     unsafe { UserMem::of(bytes) }
 }
 
@@ -63,7 +63,7 @@ impl<N: Portals> Side<N> {
         Descriptor { options, eq: Some(self.eq), ..Descriptor::of(memory) }
     }
 
-    /// A new entry at the end of [`INDEX`], for everybody, that stays.
+    /// A new entry at the end of [`INDEX`], for every process, that stays.
     pub fn entry(&mut self, bits: MatchBits, ignore: MatchBits) -> Me {
         self.nic
             .me_attach(INDEX, NewEntry::new(ProcessMatch::ANY, bits, ignore, Unlink::Retain), Position::After)
@@ -157,7 +157,7 @@ impl<N: Portals> Pair<N> {
     }
 }
 
-/// A descriptor that says who it is.
+/// A descriptor with `user` as its name.
 pub(crate) fn named(descriptor: Descriptor, user: u64) -> Descriptor {
     Descriptor { user, ..descriptor }
 }

@@ -1,4 +1,4 @@
-//! Events: their order, their fields, and what becomes of those that nobody takes.
+//! Events: their order, their fields, and what becomes of those that are not taken.
 
 use crate::pair::{Pair, buffer};
 use crate::{Rig, Wanted};
@@ -36,7 +36,7 @@ pub fn order_and_links<R: Rig>(rig: &mut R) {
     assert!(events.iter().zip(0..).all(|(event, number)| event.sequence == number));
 }
 
-/// A ring that is full loses its oldest events, and the next that is taken says so.
+/// A ring that is full loses its oldest events, and the next that is taken reports that.
 pub fn overrun<R: Rig>(rig: &mut R) {
     let mut pair = Pair::new(rig);
     let small = pair.b.nic.eq_alloc(4, None).unwrap();
@@ -62,7 +62,7 @@ pub fn overrun<R: Rig>(rig: &mut R) {
     assert_eq!(numbers, [(5, true), (6, false), (7, false), (8, false)]);
 }
 
-/// A descriptor says which events it wants.
+/// A descriptor chooses its events.
 pub fn silent_descriptors<R: Rig>(rig: &mut R) {
     let mut pair = Pair::new(rig);
     let (no_start, no_end) = (Options::EVENT_START_DISABLE, Options::EVENT_END_DISABLE);

@@ -29,7 +29,7 @@ pub struct Spot {
     pub len: u64,
 }
 
-/// What one NIC says to another. A number `md` is a descriptor of the NIC that an answer goes to.
+/// What one NIC sends to another. A number `md` is a descriptor of the NIC that an answer goes to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Header {
     /// The data is the initiator's.
@@ -134,7 +134,7 @@ pub struct End {
 pub struct Arrival {
     /// Who sent it.
     pub from: Identity,
-    /// The header, as it was sent: numbers of another process, which nobody has checked.
+    /// The header, as it was sent: numbers of another process, unchecked.
     pub header: Header,
 }
 
@@ -158,7 +158,7 @@ pub trait Fabric {
     /// Headers that wait for the network, or whose data does.
     fn waiting(&self) -> usize;
 
-    /// The next header from anyone, oldest first for each sender. `None` after a poll that finds none.
+    /// The next header from any NIC, oldest first for each sender. `None` after a poll that finds none.
     fn next_arrival(&mut self) -> Option<Arrival>;
 
     /// Puts the first bytes of the last arrival's data into `into`, as many as that has room for; `walked` match entries
@@ -168,7 +168,7 @@ pub trait Fabric {
     /// The last arrival's data, of a get-put, at once.
     fn bytes(&mut self, walked: u32) -> Vec<u8>;
 
-    /// Nobody wants the last arrival's data; `walked` match entries were looked at.
+    /// Drops the last arrival's data; `walked` match entries were looked at.
     fn discard(&mut self, walked: u32);
 
     /// What has come to its end.

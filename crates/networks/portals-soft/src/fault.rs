@@ -7,7 +7,7 @@ chance::plan! {
     pub struct FaultPlan {
         /// A put or get that arrives is dropped and counted, as if nothing had accepted it.
         drop: f64,
-        /// A put leaves nowhere; its SEND_END event says that it failed.
+        /// A put leaves nowhere; its SEND_END event reports the failure.
         fail: f64,
         /// The END of an operation comes some turns after its data.
         defer: f64,

@@ -14,7 +14,7 @@ impl Options {
     pub const OP_PUT: Options = Options(1);
     /// Accepts gets. `PtlGetPut` needs both.
     pub const OP_GET: Options = Options(2);
-    /// The initiator says where in the memory; else a local offset advances by what is accepted.
+    /// The initiator names the offset in the memory; else a local offset advances by what is accepted.
     pub const MANAGE_REMOTE: Options = Options(4);
     /// Accepts as much as there is room for, instead of refusing.
     pub const TRUNCATE: Options = Options(8);

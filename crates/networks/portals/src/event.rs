@@ -23,7 +23,7 @@ pub enum EventKind {
     ReplyEnd,
     /// A put begins to leave.
     SendStart,
-    /// It has left: its memory may be used again. That says nothing of the target.
+    /// It has left: its memory may be used again. The target need not have it yet.
     SendEnd,
     /// The target has accepted a put.
     Ack,

@@ -35,7 +35,7 @@ pub struct ProcessMatch {
 }
 
 impl ProcessMatch {
-    /// Everybody.
+    /// Every process.
     pub const ANY: ProcessMatch = ProcessMatch { nid: None, pid: None };
 
     /// Whether `id` is one of those meant.
@@ -64,7 +64,7 @@ pub struct AccessEntry {
 }
 
 impl AccessEntry {
-    /// Everybody, everywhere.
+    /// Every process, at every index.
     pub const ANY: AccessEntry = AccessEntry { id: ProcessMatch::ANY, uid: None, jid: None, index: None };
 
     /// Whether the entry admits an operation.

@@ -28,7 +28,7 @@ pub enum Unlink {
     Retain,
 }
 
-/// What a new entry says.
+/// The properties of a new entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NewEntry {
     /// Whose operations it is for.
@@ -89,7 +89,7 @@ pub struct Target {
 /// What the NIC's owner sleeps on, as in `futex(2)`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Armed {
-    /// A word, by its address, and the value that it has while nobody rang.
+    /// A word, by its address, and its value before a ring.
     Word(usize, u32),
     /// A descriptor that becomes readable.
     Descriptor(i32),
@@ -237,8 +237,8 @@ pub trait Portals {
     /// # Errors
     /// As [`Portals::put_region`].
     fn get_region(&mut self, md: Md, offset: usize, len: usize, target: &Target) -> Result<()>;
-    /// `PtlGetPut`: swaps, at once for everybody else, what the target has with what `put` has; the target's goes to
-    /// `get`, which has the same length.
+    /// `PtlGetPut`: swaps, at once for all other operations, what the target has with what `put` has; the target's goes
+    /// to `get`, which has the same length.
     ///
     /// # Errors
     /// As [`Portals::put_region`]; `MD_ILLEGAL` for different lengths or more than [`Limits::max_getput_md`].
@@ -246,7 +246,7 @@ pub trait Portals {
 
     // ---- access ----
 
-    /// `PtlACEntry`: sets an entry of the access table. Entry 0 admits everybody at first, the others nobody.
+    /// `PtlACEntry`: sets an entry of the access table. Entry 0 admits every process at first, the others none.
     ///
     /// # Errors
     /// `AC_INDEX_INVALID`, `PT_INDEX_INVALID`.

@@ -6,6 +6,6 @@ use mem::UserMem;
 #[allow(unsafe_code)]
 pub fn lasting(bytes: usize) -> UserMem {
     let memory: &'static mut [u8] = vec![0; bytes].leak();
-    // SAFETY: leaked, so it stays valid; nobody else has the slice.
+    // SAFETY: leaked, so it stays valid; there is no other reference to the slice.
     unsafe { UserMem::of(memory) }
 }

@@ -42,7 +42,7 @@ impl<N: Portals> Shared<N> {
         ask(&self.lock().nic)
     }
 
-    /// Nobody waits here: the caller serialises the users, as it does the calls of one.
+    /// No thread waits here: the caller serialises the users, as it does the calls of one.
     fn lock(&self) -> MutexGuard<'_, Inner<N>> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }

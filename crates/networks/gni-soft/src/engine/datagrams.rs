@@ -71,7 +71,7 @@ impl<F: Fabric> SoftNic<F> {
             None => self.exchanges.remove(number),
             Some(peer) => {
                 self.exchanges.end(number, PostState::Terminated);
-                // A lost cancellation leaves the peer with a request that nobody waits for.
+                // A lost cancellation leaves the peer with a request that no NIC waits for.
                 let _ = self.send_packet(PacketKind::Cancel, peer, number, &NOTHING);
             }
         }

@@ -22,7 +22,7 @@ pub(super) struct Exchanges {
     posted: BTreeMap<(u32, Option<u64>), u32>,
     /// Pending for a peer.
     directed: BTreeSet<(Who, u32)>,
-    /// Pending for anyone.
+    /// Pending for any peer.
     wildcards: BTreeSet<u32>,
     /// Terminal: without an id, with one.
     over: [BTreeSet<u32>; 2],
@@ -240,7 +240,7 @@ impl Exchanges {
         self.held.keep(offer);
     }
 
-    /// Takes the oldest request that was kept, of `peer` or of anyone.
+    /// Takes the oldest request that was kept, of `peer` or of any peer.
     pub(super) fn take_held(&mut self, peer: Option<Who>) -> Option<Offer> {
         self.held.take(peer)
     }

@@ -142,7 +142,7 @@ impl<F: Fabric> SoftNic<F> {
             Role::Arrivals(index) => match self.fabric.next_entry(*index) {
                 Arrived::Empty => return Err(CqFault::NotDone),
                 Arrived::Overrun => return Err(CqFault::Overrun),
-                // A word that no NIC makes tells nothing; the reader must look everywhere, as after a loss.
+                // A word that no NIC makes means nothing; the reader must look everywhere, as after a loss.
                 Arrived::Entry(raw) => (CqEntry::from_raw(raw).ok_or(CqFault::Overrun)?, None),
             },
         };

@@ -41,9 +41,9 @@ pub(super) struct Mailboxes {
     received: u64,
     /// Where the next one to be released is.
     receive_slot: u64,
-    /// Of these, told to the peer.
+    /// Of these, reported to the peer.
     returned: u64,
-    /// Where the last message is that the peer can send by what it was told.
+    /// Where the last message is that the peer can send by what was reported to it.
     last_slot: u64,
     /// The message `received` has been shown and not yet released.
     current: bool,
@@ -415,7 +415,7 @@ impl<F: Fabric> SoftNic<F> {
         }
     }
 
-    /// Tells the peer how many of its messages have been released, with an entry in its queue.
+    /// Reports to the peer how many of its messages have been released, with an entry in its queue.
     pub(super) fn return_credits(&mut self, ep: u32) {
         let (Some(peer), Some((handle, event))) = (self.peer_of(ep), self.message_event(ep)) else { return };
         let Some(mailboxes) = self.eps.get_mut(ep).and_then(|endpoint| endpoint.mailboxes.as_mut()) else {

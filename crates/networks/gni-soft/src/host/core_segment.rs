@@ -49,7 +49,7 @@ unsafe impl Shared for RegEntry {}
 #[repr(C, align(128))]
 pub(super) struct Head {
     magic: AtomicU64,
-    /// Address of the number `nonce` in the owner's private memory: who reads that number there reads the
+    /// Address of the number `nonce` in the owner's private memory: a process that reads that number there reads the
     /// right process.
     pub(super) nonce_address: AtomicU64,
     pub(super) nonce: AtomicU64,
@@ -128,7 +128,7 @@ impl CoreSegment {
         self.map.one(0)
     }
 
-    /// Owner: says that it sleeps on the doorbell at `offset` of its doorbell file.
+    /// Owner: states that it sleeps on the doorbell at `offset` of its doorbell file.
     pub(super) fn set_doorbell(&self, offset: u64) {
         self.head().doorbell.store(offset + 1, Ordering::Release);
     }
@@ -151,7 +151,7 @@ impl CoreSegment {
         self.map.many::<QueueEntry>(QUEUES_AT, QUEUES).get(queue as usize)
     }
 
-    /// Owner: says where a queue is, or that it is gone.
+    /// Owner: states where a queue is, or that it is gone.
     pub(super) fn set_queue(&self, queue: u32, block: Option<u32>, entries: u64) {
         let Some(entry) = self.queue(queue) else { return };
         entry.entries.store(entries, Ordering::Relaxed);
@@ -199,7 +199,7 @@ impl CoreSegment {
         self.entry(mdd).is_none_or(|entry| entry.users.load(Ordering::Acquire) == 0)
     }
 
-    /// The sequence count of a descriptor: while it is what [`Seen`] says, the registration is that one.
+    /// The sequence count of a descriptor: while it is the one in [`Seen`], the registration is that one.
     #[inline]
     pub(super) fn sequence(&self, mdd: u16) -> Option<u64> {
         Some(self.entry(mdd)?.sequence.load(Ordering::Acquire))

@@ -35,7 +35,7 @@ struct Arrivals {
 
 impl Lane {
     /// The lane that a look at the registration of `handle` found, in the block `map`; the caller has checked that the
-    /// handle may be used for writing. `None`: the block is too short for what its owner says of it.
+    /// handle may be used for writing. `None`: the block is too short for what its owner states of it.
     pub(super) fn new(handle: MemHandle, seen: &Seen, offset: u64, map: &Arc<Mapping>) -> Option<Lane> {
         let registration = &seen.registration;
         let end = offset.checked_add(registration.len)?;

@@ -1,4 +1,4 @@
-//! What a NIC tells peers about where it can be reached beyond its own host.
+//! What a NIC publishes about where peers reach it beyond its own host.
 
 use gni::limits::PE_BITS;
 use std::fs;
@@ -18,7 +18,7 @@ const _: () = assert!(HEAD + ADDRESSES * 4 <= 64 && PE_BITS <= 32);
 ///   0        1        2..4      4..12      12..28     28 ...
 ///   version  count    port      host       secret     count IPv4 addresses
 /// ```
-/// It travels through the launcher's key space alone, which nobody but the job reads.
+/// It travels through the launcher's key space alone, which only the job reads.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Locator {
     /// Equal for processes that can meet by abstract socket names: one boot, one network namespace.

@@ -241,7 +241,7 @@ fn join_node(
     }
 }
 
-/// Puts a number into private memory and tells where it is.
+/// Puts a number into private memory and publishes where it is.
 fn publish_nonce(own: &Own) -> Box<u64> {
     let head = own.core.head();
     let mut nonce = Box::new(0u64);

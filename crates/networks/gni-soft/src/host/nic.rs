@@ -56,7 +56,7 @@ pub struct HostNic {
     lent: HashMap<usize, (usize, u32)>,
     pub(super) shared: Option<ArrivalQueue>,
     pub(super) attr: Option<MsgqAttr>,
-    /// Senders of shared-queue messages that have not got their credit back: nobody of their node is known yet.
+    /// Senders of shared-queue messages that have not got their credit back: no NIC of their node is known yet.
     pub(super) owed: Vec<Who>,
     pub(super) now: Time,
     next_look: Time,

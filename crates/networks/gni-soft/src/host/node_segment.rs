@@ -40,7 +40,7 @@ struct Counters {
     pages: AtomicU32,
     fma: AtomicU32,
     members: AtomicU32,
-    /// The queue's attributes, packed; 0: nobody has joined.
+    /// The queue's attributes, packed; 0: no NIC has joined.
     attr: AtomicU64,
     /// Credits given to other nodes.
     promised: AtomicU32,
@@ -125,7 +125,7 @@ impl NodeSegment {
 
     // ---- shared queue ----
 
-    /// Whether anybody has joined the node's queue, with these attributes.
+    /// Whether a NIC has joined the node's queue, with these attributes.
     pub(super) fn has_queue(&self, attr: &MsgqAttr) -> Result<()> {
         match self.counters().attr.load(Ordering::Acquire) {
             0 => Err(Error::NotDone),
@@ -217,7 +217,7 @@ impl NodeSegment {
         &self.map.many::<Message>(MESSAGES_AT, SLOTS as usize)[(slot % SLOTS) as usize]
     }
 
-    /// Takes a free slot. The stack's head is `pops << 32 | slot + 1`; the count tells a head that was popped
+    /// Takes a free slot. The stack's head is `pops << 32 | slot + 1`; the count distinguishes a head that was popped
     /// and pushed again from one that stayed.
     fn take_slot(&self) -> Option<u32> {
         let head = self.map.one::<AtomicU64>(FREE_AT);

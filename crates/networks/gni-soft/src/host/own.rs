@@ -110,17 +110,17 @@ impl Own {
         nic_name(self.job, who.0, who.1)
     }
 
-    /// What this NIC says first to a NIC of its host that is to do something.
+    /// What this NIC sends first to a NIC of its host that is to do something.
     pub(super) fn hello(&self, purpose: Purpose) -> Hello {
         Hello { purpose, key: self.key, pe: self.pe, inst: self.inst }
     }
 
-    /// What this NIC says of itself when it calls the instance `to` of another host.
+    /// What this NIC states of itself when it calls the instance `to` of another host.
     pub(super) fn says(&self, to: InstId) -> Who {
         Who { role: Role::Nic, job: self.job.into(), from: self.inst.0, to: to.0 }
     }
 
-    /// Whether a caller over TCP who says `who` may be a peer; why not, where that is to be reported.
+    /// Whether a caller over TCP that claims to be `who` may be a peer; why not, where that is to be reported.
     pub(super) fn expects(&self, who: &Who) -> Result<(), Option<&'static str>> {
         match who {
             _ if who.role != Role::Nic || who.job != u64::from(self.job) => Err(Some("it is of another job")),

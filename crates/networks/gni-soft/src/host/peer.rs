@@ -38,7 +38,7 @@ pub(super) struct Mapped {
     blocks: BTreeMap<u32, Option<Arc<Mapping>>>,
     /// The way to the peer's mailbox, as last found.
     lane: Option<Lane>,
-    /// The handle last used and what it says, so that its CRC is verified once.
+    /// The handle last used and its fields, so that its CRC is verified once.
     last_handle: (MemHandle, HandleFields),
 }
 
@@ -194,7 +194,7 @@ impl Mapped {
             }
         };
         let queue = self.lane.as_ref()?.queue;
-        // SAFETY: the range lies within a mapping of ours that lives as long as `self`; nobody else in this
+        // SAFETY: the range lies within a mapping of ours that lives as long as `self`; nothing else in this
         // process uses this slot of the peer's memory.
         Some((unsafe { PeerSpace::new(here, len) }, queue))
     }
@@ -383,7 +383,7 @@ impl Mapped {
         }
     }
 
-    /// Tells the instance of this node which slot of the node's shared queue has a message for it.
+    /// Names to an instance of this node the slot of the node's shared queue that has a message for it.
     pub(super) fn push_shared(&mut self, own: &Own, who: (PeAddr, InstId), slot: u32) -> bool {
         let Some((number, entries)) = self.core.queue_block(super::own::SHARED_QUEUE) else { return false };
         let ring = self.block(own, who, number).and_then(|map| ring_in::<1>(map, entries));

@@ -1,7 +1,7 @@
 //! The service thread of a NIC: hands memory files to peers, serves initiators that come by socket, and
 //! watches peers for their end.
 //!
-//! It sleeps in `poll` and costs nothing while nobody calls. What can be done by the initiator alone (mapped
+//! It sleeps in `poll` and costs nothing while no NIC calls. What can be done by the initiator alone (mapped
 //! memory, single copy by the kernel) never comes here.
 
 use super::link::{Link, is_direct, split_response, write};
@@ -35,7 +35,7 @@ pub(super) struct Watched {
     pub(super) gone: Arc<AtomicBool>,
 }
 
-/// What the rank tells its service.
+/// What the rank orders its service to do.
 #[derive(Default)]
 struct Orders {
     links: Vec<Arc<Link>>,
@@ -135,7 +135,7 @@ struct Worker {
 /// A connection of an initiator: over TCP by one that has proven to be of the job, or of this user's process on this host.
 struct Incoming {
     stream: Stream,
-    /// It has said what it is for.
+    /// It has announced that it is for data.
     is_for_data: bool,
     input: Vec<u8>,
     output: Vec<u8>,
@@ -195,7 +195,7 @@ impl Worker {
         // Rounded up: one that sleeps too short would only sleep again.
         let left = until.map(|until| until.saturating_duration_since(now).as_millis() as i32 + 1);
         let timeout = [tick, left].into_iter().flatten().min().unwrap_or(-1);
-        // SAFETY: the entries are valid and as many as said.
+        // SAFETY: the entries are valid, and `entries.len()` is their number.
         let ready = unsafe { libc::poll(entries.as_mut_ptr(), entries.len() as _, timeout) };
         if ready == 0 && self.links.iter().any(|(link, _)| link.is_waiting()) {
             self.own.ring();
@@ -339,7 +339,7 @@ impl Incoming {
         }
     }
 
-    /// Fills in the head of the response that begins at `start`, or drops a response that nobody wants.
+    /// Fills in the head of the response that begins at `start`, or drops a response that is not wanted.
     fn finish_response(&mut self, start: usize, request: &Request, status: HwStatus) {
         if request.id == 0 {
             return self.output.truncate(start);

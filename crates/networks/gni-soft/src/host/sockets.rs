@@ -244,7 +244,7 @@ pub(super) fn accept_tcp(listener: &TcpListener) -> io::Result<Option<Stream>> {
 fn accepted(stream: io::Result<Stream>) -> io::Result<Option<Stream>> {
     match stream {
         Ok(stream) => Ok(Some(stream)),
-        // None, or one that has gone already: the next poll tells of the one after it.
+        // None, or one that has gone already: the next poll reports the one after it.
         Err(error)
             if matches!(
                 error.kind(),

@@ -128,7 +128,7 @@ impl Network {
     fn store_from(&mut self, (nic, handle, addr): Place, source: UserMem) -> Verdict {
         let mdd = access::mdd_of(handle)?;
         match &mut self.nics[nic as usize].pins {
-            // Virtual ranks whose data nobody reads have one buffer together.
+            // Virtual ranks whose data is never read have one buffer together.
             None if source.address() as u64 == addr => Ok(()),
             Some(pins) if pins.holds(mdd) => {
                 pins.write(mdd, addr, source.as_bytes()).map_err(|_| HwStatus::Translation)

@@ -59,6 +59,6 @@ impl Drop for Blocks {
 
 /// Gives a block back.
 fn unmap(start: usize, bytes: usize) {
-    // SAFETY: the caller has the block from `alloc`, and nobody uses it any more: its NIC says so, or ends.
+    // SAFETY: the caller has the block from `alloc`, and its NIC has given it back, or ends.
     unsafe { libc::munmap(start as *mut libc::c_void, bytes.next_multiple_of(PAGE)) };
 }

@@ -2,7 +2,7 @@
 //!
 //! A [`World`] is a network with its nodes. NICs attached to it share it under a lock, so they may live in
 //! different threads. Without a [`Model`] every transaction is carried out when it is submitted; with one, at
-//! the moment the model says, in the order of these moments.
+//! the moment that the model gives it, in the order of these moments.
 
 mod apply;
 mod blocks;
@@ -57,7 +57,7 @@ impl World {
         World { network: Arc::new(Mutex::new(Network::new(config, None))) }
     }
 
-    /// A world whose transactions take the time that `model` says.
+    /// A world whose transactions take the time that `model` gives them.
     pub fn timed(config: WorldConfig, model: Box<dyn Model>) -> World {
         World { network: Arc::new(Mutex::new(Network::new(config, Some(model)))) }
     }

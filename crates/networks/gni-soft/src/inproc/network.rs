@@ -45,7 +45,7 @@ pub struct Timing {
     pub ended: Time,
 }
 
-/// Says how long transactions take.
+/// Decides how long transactions take.
 pub trait Model: Send {
     /// Times for a transaction that begins at `now`; called in the order of submission.
     fn time(&mut self, now: Time, flow: &Flow) -> Timing;

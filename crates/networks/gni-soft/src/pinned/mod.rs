@@ -6,9 +6,9 @@
 //!    transfer                    copies from and to the pages of then
 //! ```
 //!
-//! So a registration that was kept too long really reads old data and really writes where nobody looks, which is
-//! what tests of registration caches need. Bulk data goes that way; control words and atomics are done in place,
-//! and memory that the NIC itself has allocated is not pinned, as it stays mapped while it is registered.
+//! So a registration that was kept too long really reads old data and really writes where the program never looks,
+//! which is what tests of registration caches need. Bulk data goes that way; control words and atomics are done in
+//! place, and memory that the NIC itself has allocated is not pinned, as it stays mapped while it is registered.
 
 mod uring;
 
@@ -82,7 +82,7 @@ impl Pins {
         for (offset, piece) in pieces(len) {
             let moved = self.uring.copy(Copy::OutOf, self.file.as_fd(), mdd.into(), addr + offset, piece)?;
             whole(moved, piece)?;
-            // SAFETY: the stage's beginning, mapped as long as `self`, and nobody else's.
+            // SAFETY: the stage's beginning, mapped as long as `self`, which alone uses it.
             take(unsafe { PeerBytes::new(self.stage.address() as *const u8, piece as usize) });
         }
         Ok(())
@@ -95,7 +95,7 @@ impl Pins {
     pub(crate) fn write(&mut self, mdd: u16, addr: u64, bytes: PeerBytes<'_>) -> io::Result<()> {
         for (offset, piece) in pieces(bytes.len() as u64) {
             let part = bytes.part(offset as usize, piece as usize);
-            // SAFETY: the stage's beginning, mapped as long as `self`, and nobody else's.
+            // SAFETY: the stage's beginning, mapped as long as `self`, which alone uses it.
             unsafe { PeerSpace::new(self.stage.address() as *mut u8, piece as usize) }.write(part);
             let moved = self.uring.copy(Copy::Into, self.file.as_fd(), mdd.into(), addr + offset, piece)?;
             whole(moved, piece)?;

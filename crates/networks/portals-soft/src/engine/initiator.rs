@@ -27,7 +27,7 @@ impl<F: Fabric> SoftNic<F> {
         Ok(())
     }
 
-    /// Counts an operation on an initiator's descriptor and says that it begins.
+    /// Counts an operation on an initiator's descriptor and reports that it begins.
     fn depart(&mut self, md: Md, event: Event, ack: Option<u32>) -> Option<u32> {
         let attached = self.descriptors.get_mut(md.0)?;
         attached.count();
@@ -121,7 +121,7 @@ impl<F: Fabric> SoftNic<F> {
         Ok(())
     }
 
-    /// Sends a header, with few bytes, whose leaving nobody waits for.
+    /// Sends a header, with few bytes; its leaving is not reported.
     pub(super) fn send_bare(&mut self, to: ProcessId, header: &Header, bytes: &[u8]) {
         self.count_sent(bytes.len() as u64);
         // No flight has this number.

@@ -1,4 +1,4 @@
-//! Event queues: rings that are written without asking, so that what nobody takes is overwritten.
+//! Event queues: rings that are written without asking, so that what is not taken is overwritten.
 
 use super::{Objects, SoftNic};
 use crate::config::EVENT_BYTES;

@@ -136,7 +136,7 @@ impl<F: Fabric> SoftNic<F> {
         old
     }
 
-    /// Says that an accepted operation begins.
+    /// Reports that an accepted operation begins.
     fn arrive(
         &mut self,
         kind: EventKind,
