@@ -23,7 +23,7 @@
 //! * **Bounds.** At most [`WINDOW`] requests of a class are under way between two processes. A request counts as long as its
 //!   handler has not returned, or answers for its sender are kept. So a peer can have this process keep no more than a
 //!   window of frames that came too early and of answers, each not longer than [`Active::most`], as long as handlers
-//!   answer a request at most once. Who answers later, because a lock is taken, bounds by itself what it remembers.
+//!   answer a request at most once. A class that answers later, for a taken lock, bounds by itself what it keeps.
 //! * **Distrust.** A frame that no honest peer sends is dropped and counted ([`Active::bad_frames`]). Words are read once;
 //!   the payload can still be written by the peer while a handler looks at it.
 //! * **Loss.** Of a lost peer nothing is kept, and requests to it are refused ([`Refused::Lost`]).

@@ -133,7 +133,7 @@ impl Pair {
         !self.kept.is_empty()
     }
 
-    /// Whether the peer must be told of its credits.
+    /// Whether credits must be given back to the peer.
     pub fn owes(&self) -> bool {
         self.credits.owes()
     }

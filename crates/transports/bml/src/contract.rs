@@ -183,8 +183,8 @@ impl Btl for Bml {
         would
     }
 
-    /// Where one transport has no such word, the layer above tells its peers, and those that see another's word hear it
-    /// twice.
+    /// Where one transport has no such word, the layer above sends messages to its peers, and those that see another's
+    /// word learn it twice.
     fn advertise_congestion(&mut self, on: bool) -> bool {
         let mut seen_by_all = true;
         on_each!(self.there_mut(), btl => seen_by_all &= btl.advertise_congestion(on));
@@ -192,7 +192,7 @@ impl Btl for Bml {
     }
 
     /// All doorbells are one word, which has the value of the transport that armed last. The loopback rings it, too, and
-    /// arms only where no other transport does. Descriptors are slept on as [`node::wakeup`] says.
+    /// arms only where no other transport does. Descriptors are slept on as in [`node::wakeup`].
     fn arm(&mut self) -> Option<Sleep> {
         if self.loopback.has_work() {
             return None;

@@ -31,7 +31,7 @@ pub struct NodeMemory {
     pub pids: Vec<i32>,
 }
 
-/// A process whose transports have told how they are reached.
+/// A process whose transports have announced how they are reached.
 pub struct Joining {
     networks: Networks,
     vader: Option<Vader>,

@@ -42,7 +42,7 @@ pub struct Count {
     pub name: &'static str,
     /// What it measures.
     pub quantity: Quantity,
-    /// What it says, for users.
+    /// What it means, for users.
     pub description: &'static str,
     /// How it is read; 0 where the transport is not there.
     pub read: Box<dyn Fn(&Bml) -> u64 + Send + Sync>,

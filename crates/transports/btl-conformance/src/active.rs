@@ -186,8 +186,8 @@ pub fn active_messages_are_bounded<B: Btl>(mut world: World<B>) {
     }
 }
 
-/// Answers that wait for a peer that takes nothing hold up none for others, where the transport says that the want of room
-/// is that peer's.
+/// Answers that wait for a peer that takes nothing hold up none for others, where the transport reports that the want
+/// of room is that peer's.
 pub fn answers_wait_for_their_own_peer<B: Btl>(mut world: World<B>) {
     const MOST: u64 = 20_000;
     let (slow, other) = (world.receiver(), world.receiver() / 2);

@@ -42,8 +42,8 @@ fn header(number: u64) -> u64 {
     u64::from(Class::Test.byte(0)) | number << 8
 }
 
-/// A process that has said goodbye and may end has sent all: it arrives once, also when the process is gone. The end of
-/// its connections is no event but the loss of a peer that had left, and that comes last.
+/// A process that has sent its goodbye and may end has sent all: it arrives once, also when the process is gone. The
+/// end of its connections is no event but the loss of a peer that had left, and that comes last.
 pub fn who_says_goodbye_has_sent_all<B: Btl>(mut world: World<B>) {
     const MESSAGES: usize = 200;
     let (at, count) = (world.receiver(), world.ends.len() as u32);
@@ -111,7 +111,7 @@ pub fn who_says_goodbye_has_sent_all<B: Btl>(mut world: World<B>) {
     );
 }
 
-/// Who comes back says so: later goodbyes and returns count, in whatever order the words arrive.
+/// A process that comes back announces it: later goodbyes and returns count, in whatever order the words arrive.
 pub fn who_comes_back_has_not_left<B: Btl>(mut world: World<B>) {
     let (at, count) = (world.receiver(), world.ends.len() as u32);
     if at == 0 {

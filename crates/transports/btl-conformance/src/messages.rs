@@ -48,7 +48,7 @@ pub fn headers_of_every_length_arrive<B: Btl>(mut world: World<B>) {
 
 /// Short and long messages in one stream arrive once each.
 ///
-/// The contract lets paths overtake each other, so this checks the set; each payload tells its number.
+/// The contract lets paths overtake each other, so this checks the set; each payload has its number.
 pub fn a_stream_of_mixed_sizes_arrives_once<B: Btl>(mut world: World<B>) {
     const COUNT: u64 = 3000;
     let to = world.receiver();
@@ -120,7 +120,7 @@ pub fn a_full_peer_stops_no_other<B: Btl>(mut world: World<B>) {
     }
 }
 
-/// A receiver with several eager senders hears all of them.
+/// A receiver with several eager senders receives from all of them.
 pub fn many_senders_are_served_fairly<B: Btl>(mut world: World<B>) {
     const ROUNDS: usize = 2000;
     let to = world.receiver();

@@ -149,7 +149,7 @@ fn view_words(words: &Words) -> UserMem {
     unsafe { UserMem::new(words.as_ptr() as usize, size_of::<Words>()) }
 }
 
-/// Each atomic operation does what its name says, whether it fetches or not, at every word.
+/// Each atomic operation does what its name promises, whether it fetches or not, at every word.
 pub fn atomics_change_words<B: Btl>(world: World<B>) {
     let words = Words::default();
     let Some(mut pair) = Pair::of(world, view_words(&words)) else { return };

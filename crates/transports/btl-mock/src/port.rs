@@ -26,7 +26,7 @@ impl Port {
         Port { rank, limits, state, held: None }
     }
 
-    /// Takes a message from any path of `peer`, the first tried at random; says from which.
+    /// Takes a message from any path of `peer`, the first tried at random; returns the path, too.
     fn take_from(&mut self, peer: u32) -> Option<(usize, Arrival)> {
         assert!(self.held.is_none(), "an arrival was asked for while another is out");
         let mut state = self.state.borrow_mut();

@@ -56,7 +56,7 @@ impl Ofi {
             match self.endpoint.recv(memory, buffer.handle.local, RECEIVE | u64::from(number)) {
                 Ok(()) => {}
                 Err(Refused::Again) => return,
-                // The provider holds fewer than it says; the buffer stays out of use.
+                // The provider holds fewer than it reports; the buffer stays out of use.
                 Err(Refused::Failed(_)) => {}
             }
             self.unposted.pop();

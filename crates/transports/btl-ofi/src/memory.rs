@@ -133,7 +133,7 @@ impl Block {
 /// From where the pools get blocks.
 pub(crate) struct Pools<'a> {
     interface: Interface<'a>,
-    /// What it keeps and nobody uses gives way.
+    /// Its unused registrations give way.
     cache: &'a mut Rcache<u32>,
     quota: &'a mut Quota,
 }

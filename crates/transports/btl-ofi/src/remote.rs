@@ -76,7 +76,7 @@ impl Ofi {
             self.events.extend(cookie.map(Event::Done));
             return Ok(());
         }
-        // A lost peer is for messages, whose layer says so.
+        // A lost peer is for messages, whose layer reports it.
         let connection = self.connection_to(peer).ok_or(Refusal::Unfit)?;
         self.begin_above(peer, memory, place, cookie, cookie.is_none())?;
         if cookie.is_none() {

@@ -145,7 +145,7 @@ impl Ofi {
         true
     }
 
-    /// Tells a peer how many of its messages were acknowledged, now or as soon as there is room.
+    /// Reports to a peer how many of its messages were acknowledged, now or as soon as there is room.
     pub(crate) fn report(&mut self, connection: u32) {
         if !self.peers.get(connection).waiting.is_empty() || !self.try_report(connection) {
             // What waits reads the count when it leaves, so no second one need wait.

@@ -54,7 +54,7 @@ pub struct Ofi {
     pub(crate) events: VecDeque<Event>,
     /// Messages whose completion has not been read.
     pub(crate) messages_out: usize,
-    /// A peer to which a message was refused has reported room, and nobody may have tried again since.
+    /// A peer to which a message was refused has reported room, and the sender may not have tried again since.
     pub(crate) has_room_again: bool,
     pub(crate) stats: Stats,
 }
@@ -101,8 +101,8 @@ impl Ofi {
         Err(NoRoom { bytes: ofi.receives.first_block(), provider: ofi.facts().provider.clone() })
     }
 
-    /// Keeps registrations from now on as long as `watch` says that their memory has not changed. Without this
-    /// every transfer registers its memory and gives the registration back.
+    /// Keeps registrations from now on as long as `watch` reports no change of their memory. Without this every
+    /// transfer registers its memory and gives the registration back.
     pub fn cache_registrations(&mut self, watch: Arc<dyn Watch>) {
         self.cache.clear(&mut Interface::new(&mut self.endpoint, &mut self.regions));
         if self.cache.stats().registrations == 0 {
@@ -319,8 +319,8 @@ impl Btl for Ofi {
         false
     }
 
-    /// What waits for the provider is work that nobody announces. A report of room is announced once: the sender that was
-    /// refused tries again in the poll before the next call.
+    /// What waits for the provider is work that no peer announces. A report of room is announced once: the sender that
+    /// was refused tries again in the poll before the next call.
     #[inline(never)]
     fn arm(&mut self) -> Option<Sleep> {
         if std::mem::take(&mut self.has_room_again) || self.must_arm_again() || !self.endpoint.may_sleep() {

@@ -87,7 +87,7 @@ impl<N: Nic> Portals<N> {
     pub(crate) fn conceal_memory(&mut self, key: &RemoteKey) {
         let Some(me) = self.exposed.remove(&key.0[0]) else { return };
         if self.nic.me_unlink(me) == Err(Error::MeInUse) {
-            // The data has left or is here, or the peer would not have said so; the NIC's next turn sees that.
+            // The peer has reported that the data has left or is here; the NIC's next turn sees that.
             self.nic.progress();
             if self.nic.me_unlink(me) == Err(Error::MeInUse) {
                 self.concealed.push(me);

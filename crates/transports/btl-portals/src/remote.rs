@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   owner                                    others
-//!   an entry of index 31 for everybody       read    a get into the reader's memory
+//!   an entry of index 31 for all processes   read    a get into the reader's memory
 //!                                            write   a put; done when it has left and was acknowledged
 //! ```
 //! Of atomic operations Portals has the swap alone (`PtlGetPut`), so that accumulates go by messages.

@@ -312,7 +312,7 @@ impl<N: Nic> Btl for Portals<N> {
                 for peer in core::mem::take(&mut self.gone) {
                     self.lose(peer);
                 }
-                // Frames that were refused go again also where nobody asks for events.
+                // Frames that were refused go again also where the owner does not ask for events.
                 if self.operations() > 0 {
                     self.take_ends();
                 }
@@ -411,8 +411,8 @@ impl<N: Nic> Btl for Portals<N> {
         is_full.then_some(Full::All)
     }
 
-    /// A frame that has left needs this process again only if the target has no room, and a target that ends has
-    /// nothing to be told: to wait for its acknowledgements would be to wait for one that has gone.
+    /// A frame that has left needs this process again only if the target has no room, and a target that ends misses
+    /// nothing: to wait for its acknowledgements would be to wait for one that has gone.
     fn is_flushed(&self) -> bool {
         self.again.is_empty() && self.transfers.is_empty() && self.slots.all_left() && self.nic.is_quiet()
     }

@@ -49,7 +49,7 @@ impl Tcp {
         }
     }
 
-    /// Hears the callers, and takes those of the job for candidates.
+    /// Reads from the callers, and takes those of the job for candidates.
     pub(crate) fn hear(&mut self) {
         let Network { me, job, cards, .. } = &self.network;
         let size = cards.len() as u32;

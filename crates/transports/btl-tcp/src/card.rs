@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 /// Addresses in a card at most, so that it fits a launcher's key space.
 const MOST: usize = 16;
 
-/// What a process tells its peers by the launcher's key space.
+/// What a process publishes for its peers in the launcher's key space.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Card {
     pub(crate) port: u16,

@@ -12,7 +12,7 @@ pub(crate) struct Exposed {
     access: Access,
 }
 
-/// A get or put of this process, until the peer has said that all parts of it are over.
+/// A get or put of this process, until the peer has reported that all parts of it are over.
 #[derive(Debug)]
 struct Pending {
     cookie: u64,

@@ -5,7 +5,7 @@
 //!   payload bytes   header words    kind    header words …     payload …
 //! ```
 //!
-//! The first frame of the process that connected is of kind "confirmed" and has nothing else: it says that this
+//! The first frame of the process that connected is of kind "confirmed" and has nothing else: it states that this
 //! connection, of several that may have been tried, is the one. All others are messages, or move what users have exposed:
 //!
 //! ```text
@@ -15,7 +15,7 @@
 //!   over       get or put, succeeded          nothing more comes for it
 //! ```
 //!
-//! Over a peer's first connection "lane lost" says that another one is over ([`crate::lanes`]).
+//! Over a peer's first connection "lane lost" reports that another one is over ([`crate::lanes`]).
 //! The last frame of a connection that is closed on purpose is "rest" ([`crate::room`]).
 
 use btl::MAX_HEADER_WORDS;

@@ -17,7 +17,7 @@ use connect::{Role, Secret, Who};
 pub(crate) const VERDICT: usize = 2;
 const MARK: u8 = 0x56;
 
-/// What the processes of a job know, and nobody else.
+/// What only the processes of a job know.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct JobProof {
     /// The job's number.
@@ -32,12 +32,12 @@ impl JobProof {
         Secret::new(self.key)
     }
 
-    /// What process `from` says when it calls process `to`; for a lane, what makes it one is added to `from`.
+    /// What process `from` sends when it calls process `to`; for a lane, what makes it one is added to `from`.
     pub(crate) fn call(&self, from: u32, to: u32) -> Who {
         Who { role: Role::Process, job: self.id, from, to }
     }
 
-    /// Whether a caller who says `who` may be a peer of process `me` of `size`; why not, where that is to be reported.
+    /// Whether a caller that claims to be `who` may be a peer of process `me` of `size`; why not, where to be reported.
     pub(crate) fn expects(&self, who: &Who, me: u32, size: u32) -> Result<(), Option<&'static str>> {
         match who {
             _ if who.role != Role::Process || who.job != self.id => Err(Some("it is of another job")),
@@ -51,7 +51,7 @@ impl JobProof {
     }
 }
 
-/// What the owner of a port says about a connection.
+/// The answer of a port's owner about a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict {
     /// The connection may be used.

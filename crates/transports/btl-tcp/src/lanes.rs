@@ -10,7 +10,7 @@
 //! makes them when the first large get or put of either begins. How much of it each lane carries follows from how
 //! long the parts before took, at first from the speeds that the interfaces declare.
 //!
-//! The peer hears of a lane's end over lane 0, before the parts that come again there, and closes its side: no byte
+//! The peer learns a lane's end over lane 0, before the parts that come again there, and closes its side: no byte
 //! of a put that was under way on the lane is written after its part has come again.
 
 use crate::direct::Part;
@@ -26,9 +26,9 @@ use std::time::Instant;
 
 /// Lanes between two processes at most.
 pub(crate) const MOST: u32 = 8;
-/// Gets and puts that may be under way with a peer, over all lanes together: the one who asks keeps to it, and the one
-/// who answers ends a connection on which more answers wait. So a peer can neither ask for ever without reading, nor be
-/// turned out for what its program has asked for.
+/// Gets and puts that may be under way with a peer, over all lanes together: the process that asks keeps to it, and the
+/// peer that answers ends a connection on which more answers wait. So a peer can neither ask for ever without reading,
+/// nor be turned out for what its program has asked for.
 pub(crate) const MOST_ASKED: usize = 1 << 13;
 /// A lane that would have less of a get or put than so many bytes has nothing of it.
 const LEAST: usize = 32 << 10;
@@ -140,7 +140,7 @@ impl Tcp {
         }
     }
 
-    /// The peer has said that a part is over.
+    /// The peer has reported that a part is over.
     pub(crate) fn part_over(&mut self, at: u32, what: u32, succeeded: bool) {
         let Some(part) = self.direct.end(at, what) else { return };
         self.conversation(self.network.peer_of(at)).asked -= 1;

@@ -26,7 +26,7 @@ use std::time::Duration;
 pub(crate) struct Socket {
     stream: TcpStream,
     set: Arc<Epoll>,
-    /// Protects what is said, once both sides have proven who they are.
+    /// Protects all bytes, once both sides have proven who they are.
     seal: Option<Box<Seal>>,
 }
 
@@ -67,7 +67,7 @@ impl Socket {
         Ok(self.stream.peer_addr().is_ok())
     }
 
-    /// From now on what is said is protected.
+    /// From now on all bytes are protected.
     pub(crate) fn protect(&mut self, session: Session) {
         self.seal = Some(Box::new(Seal::new(session)));
     }
@@ -215,7 +215,7 @@ const UNDECLARED: f64 = 1000.0;
 pub(crate) enum Role {
     /// We have begun it, and it does not stand yet.
     Begun,
-    /// We have said hello over it, and wait for the challenge.
+    /// We have sent our hello over it, and wait for the challenge.
     Asked(Calling),
     /// We have proven that we are of the job, and wait for the verdict.
     Proven,
@@ -326,7 +326,7 @@ impl Network {
         self.interfaces.iter().position(|name| *name == one.name)
     }
 
-    /// How fast the interface of a connection says that it is, in Mbit/s.
+    /// The speed that the interface of a connection reports, in Mbit/s.
     pub(crate) fn declared_speed(&self, wire: u32) -> f64 {
         let interface = self.links.get(wire).map_or(0, |link| link.interface);
         let name = self.interfaces.get(interface);

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 pub(crate) enum Lender {
     /// The memory is exposed under this name, until it is concealed.
     Exposed(u32),
-    /// A put, which is over when the peer says so.
+    /// A put, which is over when the peer reports that.
     Put,
 }
 

@@ -12,7 +12,7 @@
 //!     ── confirmed, frames … ──────────────────────────►  takes this candidate, drops the others
 //! ```
 //!
-//! Nobody knows which of a peer's addresses lead to it: a bridge that exists in both hosts leads to oneself, a
+//! No process knows which of a peer's addresses lead to it: a bridge that exists in both hosts leads to oneself, a
 //! firewall swallows what is sent. So an address is right once a hello was answered over it by the peer's own proof.
 //! A process that computes answers nothing, so silence means little: an attempt ends only when its connection breaks.
 //!
@@ -41,7 +41,7 @@ pub(crate) trait Wires {
     fn hello(&mut self, wire: u32);
     /// Answers the call that came over a wire.
     fn answer(&mut self, wire: u32, verdict: Verdict);
-    /// Says that this connection is the one.
+    /// Tells the peer that this connection is the one.
     fn confirm(&mut self, wire: u32);
     /// Closes it.
     fn close(&mut self, wire: u32);
@@ -62,7 +62,7 @@ pub(crate) enum State {
     Idle,
     /// Attempts are under way.
     Connecting,
-    /// It is the peer's turn, or nobody's, until then.
+    /// It is the peer's turn, or neither side's, until then.
     Resting(Instant),
     /// This is the connection.
     Open(u32),
@@ -288,7 +288,7 @@ impl Pair {
         true
     }
 
-    /// The peer says that this candidate is the connection.
+    /// The peer confirms that this candidate is the connection.
     pub(crate) fn confirmed(&mut self, wire: u32, wires: &mut impl Wires) {
         if self.candidates.contains(&wire) {
             self.candidates.retain(|&candidate| candidate != wire);

@@ -125,7 +125,7 @@ impl World {
         firsts
     }
 
-    /// Delivers one of those words, `choice` says which; `false`: there is none.
+    /// Delivers one of those words, by `choice`; `false`: there is none.
     fn deliver(&mut self, choice: usize) -> bool {
         let firsts = self.firsts();
         if firsts.is_empty() {
@@ -180,7 +180,7 @@ fn place() -> impl Strategy<Value = Place> {
 }
 
 proptest! {
-    /// Whoever begins, whatever is late: both end with the same connection, if one address is right.
+    /// Whichever side begins, whatever is late: both end with the same connection, if one address is right.
     #[test]
     fn both_sides_end_with_one_connection(
         mut places in [proptest::collection::vec(place(), 1..4), proptest::collection::vec(place(), 1..4)],

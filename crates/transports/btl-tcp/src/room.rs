@@ -65,7 +65,7 @@ impl Tcp {
         self.network.callers = self.strangers.callers().count();
         let is_full = |network: &Network| network.used() >= network.most;
         if is_full(&self.network) && self.network.callers > 0 {
-            // Some may have said their hello by now.
+            // Some may have sent their hello by now.
             self.hear();
             if is_full(&self.network) && self.strangers.make_room(Instant::now()) {
                 self.network.callers -= 1;

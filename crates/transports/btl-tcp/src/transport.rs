@@ -67,7 +67,7 @@ pub struct Tcp {
     pub(crate) peers: Vec<Option<Box<Conversation>>>,
     /// Peers with which a connection is being made.
     pub(crate) unsettled: Vec<u32>,
-    /// What [`connects`] says.
+    /// The result of [`connects`].
     pub(crate) connects: bool,
     /// Peers of which a whole message may be there, those served longest ago first.
     pub(crate) ready: VecDeque<u32>,
@@ -282,7 +282,7 @@ impl Tcp {
         }
     }
 
-    /// The timer has run out: does what only that tells.
+    /// The timer has run out: does what has no other signal.
     fn take_time(&mut self) {
         self.set_timer(None);
         self.look_after(Instant::now());
@@ -494,7 +494,7 @@ impl Btl for Tcp {
     }
 
     fn next_event(&mut self) -> Option<Event> {
-        // Who asks for arrivals and events in turns has the sockets polled once for both.
+        // An owner that asks for arrivals and events in turns has the sockets polled once for both.
         if self.events.is_empty() && !core::mem::take(&mut self.polled) {
             self.poll_recent();
             self.polled = false;

@@ -83,7 +83,7 @@ impl Tcp {
     pub(crate) fn look_after(&mut self, now: Instant) {
         let Some(due) = self.watch.due.filter(|&due| due <= now) else { return };
         let silence = self.watch.silence;
-        // What was seen before the process was away for long says nothing.
+        // What was seen before the process was away for long proves nothing.
         let was_away = now.duration_since(due) > silence / CHECKS;
         for at in core::mem::take(&mut self.watch.peers) {
             let Some(conversation) = &mut self.peers[at as usize] else { continue };

@@ -40,7 +40,7 @@ impl Tcp {
             match unsafe { socket.send_pieces(&pieces[..count]) } {
                 Ok(0) => break,
                 Ok(written) => output.sent(written),
-                // The end of the connection, which reading tells after all that came before it.
+                // The end of the connection, which reading reports after all that came before it.
                 Err(_) => *output = Output::default(),
             }
         }
@@ -109,7 +109,7 @@ impl Tcp {
             [Piece::new(start.as_ptr() as usize, start.len()), Piece::new(payload.address(), payload.len())];
         // SAFETY: the start is on the stack; the view's constructor vouches for the payload.
         let sent = unsafe { socket.send_pieces(&pieces) };
-        // An error is the end of the connection, which reading tells after all that came before it.
+        // An error is the end of the connection, which reading reports after all that came before it.
         if let Ok(sent) = sent
             && (sent < start.len() + payload.len() || socket.has_unsent())
         {

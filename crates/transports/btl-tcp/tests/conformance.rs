@@ -120,7 +120,7 @@ fn leaves_while_its_peer_computes(params: &TcpParams) {
         take(&mut ends[1], &mut numbers, &mut heard);
         assert_eq!(ends[0].next_event(), None);
     }
-    // What the one who leaves has not read.
+    // What the process that leaves has not read.
     assert!(ends[1].send(Peer(0), &[header(0)], &mut nothing).is_ok());
     for number in 1..MESSAGES {
         let mut payload = [7; 500];
@@ -162,7 +162,7 @@ mod few_connections {
     btl_conformance::suite!(world);
 }
 
-/// Everybody talks to everybody with far fewer connections than pairs: all arrives once, in order.
+/// All ranks talk to all with far fewer connections than pairs: all arrives once, in order.
 #[test]
 fn idle_connections_make_room_for_others() {
     const RANKS: u32 = 9;
@@ -201,8 +201,8 @@ fn idle_connections_make_room_for_others() {
     }
 }
 
-/// A process between two ranks, which both take for the other one: passes on what they say and changes one bit of what the
-/// caller says at byte `changed`. Its port, and what went by.
+/// A process between two ranks, which both take for the other one: passes on what they send and changes one bit of the
+/// caller's byte `changed`. Its port, and what went by.
 fn relay(target: u16, changed: Option<usize>) -> (u16, std::sync::Arc<std::sync::Mutex<Vec<u8>>>) {
     use std::io::{Read, Write};
     use std::net::{Shutdown, TcpListener, TcpStream};

@@ -9,7 +9,7 @@ use mem::PeerBytes;
 use rdma::wire;
 use std::collections::VecDeque;
 
-/// Where an arrival lies, as its token says.
+/// Where an arrival lies, by its token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Token {
     /// In the mailbox of this connection.

@@ -1,6 +1,6 @@
 //! Connections: endpoints per peer, made when first needed, and the exchange of mailboxes by datagrams.
 //!
-//! Each side says hello to the other once, with a directed datagram that says who it is and where its mailbox is. Who
+//! Each side sends the other a hello once, a directed datagram that names the sender and its mailbox. A side that
 //! knows the other's mailbox can send. A hello reaches the other side as one half of a directed exchange, or
 //! through the wildcard that each process keeps posted, which answers with nothing:
 //!
@@ -38,16 +38,16 @@ pub(crate) struct Connections {
     wildcard: Ep,
     /// Those with control messages that wait for a credit.
     pub(crate) waiting: Vec<u32>,
-    /// Those that said hello and could not answer yet, for want of a mailbox.
+    /// Those whose hello came and has no answer yet, for want of a mailbox.
     unanswered: Vec<u32>,
 }
 
 /// How far a connection is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum State {
-    /// Endpoints exist, for one-sided copies; this side has not said hello.
+    /// Endpoints exist, for one-sided copies; this side has not sent its hello.
     Idle,
-    /// This side has said hello and not been answered.
+    /// This side has sent its hello and has no answer.
     Connecting,
     /// Messages can be sent.
     Connected,
@@ -64,9 +64,9 @@ pub(crate) struct Connection {
     pub(crate) messages: Ep,
     /// For transfers, from the first of them on; their events go to another queue.
     transfers: Option<Ep>,
-    /// This side's mailbox, once it has said hello.
+    /// This side's mailbox, once it has sent its hello.
     mailbox: Option<Mailbox>,
-    /// The peer's number for this connection and its mailbox, once it has said hello.
+    /// The peer's number for this connection and its mailbox, once its hello has come.
     theirs: Option<(u32, SmsgAttr)>,
     /// Control messages that were accepted and wait for a credit.
     pub(crate) waiting: VecDeque<Control>,
@@ -92,13 +92,13 @@ impl Connection {
         self.mailbox.is_some()
     }
 
-    /// Where this process's messages go, once the peer has said hello.
+    /// Where this process's messages go, once the peer's hello has come.
     pub(crate) fn peers_mailbox(&self) -> Option<&SmsgAttr> {
         self.theirs.as_ref().map(|(_, attr)| attr)
     }
 }
 
-/// What a directed datagram says.
+/// The content of a directed datagram.
 struct Hello {
     /// The sender's number in the job.
     peer: Peer,
@@ -242,7 +242,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         }
     }
 
-    /// Takes a mailbox for the peer and tells it; `false`: there is none now.
+    /// Takes a mailbox for the peer and announces it; `false`: there is none now.
     fn offer_mailbox(&mut self, connection: u32) -> bool {
         let mut room =
             Room::new(&mut self.nic, &mut self.cache, &mut self.quota, &mut self.stats.mailbox_bytes);
@@ -343,7 +343,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         }
     }
 
-    /// Who met the wildcard, if it is who it says.
+    /// The peer that met the wildcard, if it is the one that it claims to be.
     fn caller(&mut self, datagram: &Datagram) -> Option<(u32, Hello)> {
         let hello = Hello::parse(datagram.data())?;
         let peer = self.directory.who(hello.peer, datagram.pe, datagram.inst)?;
@@ -374,7 +374,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         }
     }
 
-    /// The peer of a connection has said hello.
+    /// The hello of a connection's peer has come.
     fn hello_came(&mut self, connection: u32, hello: &Hello) {
         let entry = self.connections.get_mut(connection);
         if entry.theirs.is_some() || hello.attr.kind == SmsgType::Invalid {

@@ -71,7 +71,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         self.begin_transfer(Transfer { connection: *connection, descriptor, tries: 0, purpose })
     }
 
-    /// A fetch is complete: the message can be delivered, and the sender told.
+    /// A fetch is complete: the message can be delivered, and that be reported to the sender.
     pub(crate) fn fetched(&mut self, connection: u32, context: u32, buffer: u32, words: u8, len: usize) {
         let peer = self.connections.get(connection).peer;
         self.eager.fetched(Fetched { peer, buffer, words, len });

@@ -66,7 +66,7 @@ impl Join for Joining {
         let rcache = RcacheParams::read(start.values)?;
         let nic = attach(start, &gni)?;
         start.job.put(ADDRESS, &hex::text(&PeerAddress::of(&nic).to_bytes()))?;
-        // Processes of one node find each other by name; only what is apart, or pretends to be, says how it is reached.
+        // Processes of one node find each other by name; only NICs apart, or so set, state how they are reached.
         let near = !gni.listen && gni.reach != Reach::Tcp && given_pe().is_none();
         let is_set = |param| start.values.setting(param).source != mca::Source::Default;
         Ok(Joining { nic, params, rcache, near, is_tuned: UgniParams::PARAMS.iter().any(is_set) })

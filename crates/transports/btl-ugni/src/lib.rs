@@ -1,7 +1,7 @@
 //! The transport over Gemini: short messages, Eager GET, and one-sided copies, over any [`gni::Gni`].
 //!
 //! After S. Gutierrez et al., *Performance Evaluation of Open MPI on Cray XE/XK Systems* (2012), section V. The
-//! transport holds no clock, thread or global; a [`gni::Clock`] tells it the time, so that it runs over
+//! transport holds no clock, thread or global; a [`gni::Clock`] gives it the time, so that it runs over
 //! real NICs and over simulated ones on virtual time unchanged.
 //!
 //! # Bands

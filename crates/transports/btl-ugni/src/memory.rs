@@ -46,7 +46,7 @@ impl<N: Gni> Register for Interface<'_, N> {
 /// From where the pools get registered memory.
 pub(crate) struct Room<'a, N> {
     nic: &'a mut N,
-    /// What it keeps and nobody uses gives way.
+    /// Its unused registrations give way.
     cache: &'a mut Rcache<MemHandle>,
     pub(crate) quota: &'a mut Quota,
     /// Counts registered bytes.
@@ -129,8 +129,8 @@ pub(crate) fn place(key: &RemoteKey) -> (MemHandle, u64, u64) {
 }
 
 impl<N: Gni, C: Clock> Ugni<N, C> {
-    /// Keeps registrations from now on as long as `watch` says that their memory has not changed. Without this
-    /// every transfer registers its memory and gives the registration back.
+    /// Keeps registrations from now on as long as `watch` reports no change of their memory. Without this every
+    /// transfer registers its memory and gives the registration back.
     pub fn cache_registrations(&mut self, watch: Arc<dyn Watch>) {
         self.cache.clear(&mut Interface(&mut self.nic));
         if self.cache.stats().registrations == 0 {

@@ -13,7 +13,7 @@ pub struct PeerAddress {
     pub pe: PeAddr,
     /// Its instance.
     pub inst: InstId,
-    /// What its NIC says about how to be reached (see [`gni::Gni::locator`]); empty: its address is enough.
+    /// How its NIC is reached (see [`gni::Gni::locator`]); empty: its address is enough.
     pub locator: Box<[u8]>,
 }
 

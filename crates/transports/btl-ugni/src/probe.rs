@@ -3,7 +3,7 @@
 //! A failed transaction shows that a peer is gone. But a process that waits for credits, for the fetch of memory that
 //! it exposed, or for the end of an Eager GET that it offered, has none under way, nor has one that waits for what the layers
 //! above send ([`btl::Btl::look_for_losses`]). So once in a while each such peer
-//! is sent a PUT of no bytes, to its mailbox: it changes nothing there, and fails like any other when nobody answers.
+//! is sent a PUT of no bytes, to its mailbox: it changes nothing there, and fails like any other when no NIC answers.
 //! Where nodes share queues there are no mailboxes; there the peer is sent a datagram, which its wildcard answers.
 
 use crate::connect::{Connection, State};

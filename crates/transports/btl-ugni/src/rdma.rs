@@ -26,7 +26,7 @@ pub(crate) enum Purpose {
     EagerGet { context: u32, buffer: u32, words: u8, len: usize },
     /// A window.
     Window(Access),
-    /// Nobody: it shows that the peer is there.
+    /// Nothing: it shows that the peer is there.
     Probe,
 }
 
@@ -250,7 +250,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         let connection = transfer.connection;
         self.fail(key);
         if recoverable {
-            // The network did not get through in all these tries: there is nobody.
+            // The network did not get through in all these tries: the peer is gone.
             self.lose(connection);
         }
     }

@@ -105,7 +105,7 @@ impl<N: Gni, C: Clock> RemoteMemory for Ugni<N, C> {
     }
 
     fn register(&mut self, _peer: Peer, memory: UserMem) -> Result<RemoteKey, Refusal> {
-        // Who has no buffers could not use the windows of others as these use its own.
+        // A process without buffers could not use the windows of others as these use its own.
         let (buffer, ..) = self.window_buffer(0)?;
         self.window_buffers.give(buffer);
         let (windows, with) = self.windows();
@@ -405,7 +405,7 @@ fn swapped(transfer: &Transfer, seen: UserMem) -> Option<Transfer> {
 /// What this process has under way in the windows of one peer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UnderWay {
-    /// Accesses.
+    /// Number of accesses.
     pub(crate) all: u32,
     /// Those that report nothing.
     pub(crate) silent: Silent,

@@ -108,7 +108,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         Ok(())
     }
 
-    /// Sends a control message, or says that it must wait.
+    /// Sends a control message, or reports that it must wait.
     pub(crate) fn send_control(&mut self, connection: u32, control: Control) -> Result<(), Busy> {
         let entry = self.connections.get(connection);
         let to = (entry.messages, entry.boxed);

@@ -344,7 +344,7 @@ fn a_peer_of_another_job_is_met() {
     }
 }
 
-/// A process that has given all the mailboxes that its registrations allow says so of the next peer, and waits for nothing.
+/// A process that has given all the mailboxes that its registrations allow reports the next peer as lost at once.
 #[test]
 fn a_peer_without_a_mailbox_is_lost_with_the_reason() {
     let nics = in_process_nics(4, "");

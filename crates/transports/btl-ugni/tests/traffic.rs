@@ -373,7 +373,7 @@ fn inline_messages_keep_their_order() {
     }
 }
 
-/// Each protocol is used where the paper says, and counted.
+/// Each protocol is used where the paper has it, and counted.
 #[test]
 fn bands_are_as_documented() {
     let setting = Setting {

@@ -211,7 +211,7 @@ impl Share {
         self.opened
     }
 
-    /// What the receiver has to do next. After [`Step::Pull`] it says [`Share::pulled`] or [`Share::give_up`].
+    /// What the receiver has to do next. After [`Step::Pull`] it calls [`Share::pulled`] or [`Share::give_up`].
     /// `owner_ended`: whether the owner's process has.
     pub fn step(&mut self, owner_ended: impl Fn() -> bool, wake_owner: impl FnOnce()) -> Step {
         if !self.opened {

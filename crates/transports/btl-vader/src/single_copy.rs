@@ -2,7 +2,7 @@
 //!
 //! A key is `[address, length, offer]` in the memory of the process that exposed it; nothing is registered. The
 //! offer names a control block by which the owner helps (see [`crate::joint_copy`]), or is 0. For memory in several runs
-//! the address is that of a table ([`node::Runs`]). The node says whose memory can be reached; where it refuses, the
+//! the address is that of a table ([`node::Runs`]). The node knows whose memory can be reached; where it refuses, the
 //! layer above uses another protocol.
 
 use btl::{Access, Event, Peer, Refusal, RemoteKey};
@@ -51,8 +51,8 @@ struct Scattered {
 /// Shortest message that both sides copy: below, starting together costs more than it gains.
 pub(crate) const LEAST_JOINT: usize = 32 << 10;
 
-/// Chunks that are moved at once when nobody helps: each call of the kernel costs as much as some kilobytes, and two
-/// processes that copy from each other lose step between calls.
+/// Chunks that are moved at once when the owner does not help: each call of the kernel costs as much as some
+/// kilobytes, and two processes that copy from each other lose step between calls.
 const CHUNKS_ALONE: usize = 32;
 
 /// Copies that are made alone after memory of our own was on offer during one: data goes both ways then, and each side

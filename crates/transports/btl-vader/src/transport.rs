@@ -93,7 +93,7 @@ impl Vader {
         self.busy = true;
     }
 
-    /// Whether polls have something to do that nobody announces.
+    /// Whether polls have something to do that no sender announces.
     fn has_work(&self) -> bool {
         !self.events.is_empty() || !self.copies.is_empty() || self.offers.has_work()
     }
@@ -247,7 +247,7 @@ impl Btl for Vader {
         if self.has_work() {
             return None;
         }
-        // Nobody rings when a receive queue has room again.
+        // No receiver rings when its receive queue has room again.
         if std::mem::take(&mut self.queue_was_full) {
             return None;
         }
@@ -258,7 +258,7 @@ impl Btl for Vader {
             false => self.doorbell.arm(barrier)?,
         };
         if self.finds_missed_bounce() {
-            // Another thread may be armed, so the announcement stays; at worst a sender wakes nobody.
+            // Another thread may be armed, so the announcement stays; at worst a sender wakes no thread.
             return None;
         }
         Some(Sleep::Word { address: self.doorbell.address(), expected })

@@ -8,7 +8,7 @@
 //!   └──────┴────────┘
 //! ```
 //! One process polls its transports at one place ([`poll`](crate::poll)). What arrives there belongs to a message
-//! layer, to windows, to files, to the making of connections. The class says to which, so a message layer needs to know
+//! layer, to windows, to files, to the making of connections. The class names which, so a message layer needs to know
 //! nothing of the others, and they work under every message layer. Ends of gets and puts show their class in the same
 //! way.
 
@@ -23,9 +23,9 @@ use mem::PeerBytes;
 pub enum Class {
     /// The message layer. There is one in a process.
     Pml = 0,
-    /// Windows.
+    /// One-sided communication: windows.
     Osc = 1,
-    /// Files.
+    /// Files of MPI-IO.
     Io = 2,
     /// Connections between jobs.
     Connect = 3,
@@ -71,13 +71,13 @@ impl Class {
         Class::of_byte(first_byte(header)?)
     }
 
-    /// The cookie that says `cookie` to this class, of which the highest 8 bits are not used.
+    /// The cookie that is `cookie` to this class, of which the highest 8 bits are not used.
     #[inline(always)]
     pub const fn cookie(self, cookie: u64) -> u64 {
         (self.byte(0) as u64) << COOKIE | cookie & ((1 << COOKIE) - 1)
     }
 
-    /// What a cookie of this class says to it.
+    /// What a cookie of this class is to it.
     #[inline(always)]
     pub const fn own(self, cookie: u64) -> u64 {
         cookie & ((1 << COOKIE) - 1)
@@ -98,7 +98,7 @@ fn first_byte(header: PeerBytes<'_>) -> Option<u8> {
     if header.len() < 8 { None } else { Some(header.word(0) as u8) }
 }
 
-/// Counts frames that nobody takes, for the one who polls: it drops none without a word.
+/// Counts frames without a handler, for the owner that polls: it drops none without a word.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Strays {
     count: u64,
@@ -107,7 +107,7 @@ pub struct Strays {
     reported_empty: bool,
 }
 
-/// A frame that nobody takes.
+/// A frame without a handler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unclaimed {
     /// Its sender.

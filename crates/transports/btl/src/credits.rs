@@ -7,9 +7,9 @@
 //!                                       handled: acknowledged = 1
 //!   returned = 1          ◀─ acknowledged ── in the answer's header, or in a frame of its own when `owes`
 //! ```
-//! A message layer has flow control of its own, because receives are posted. Other classes send requests that nobody
-//! waits for, and a receiver could be drowned in them. So each pair of processes allows at most `window` requests of a
-//! class that the receiver has not acknowledged.
+//! A message layer has flow control of its own, because receives are posted. Other classes send requests that no
+//! receive waits for, and a receiver could be drowned in them. So each pair of processes allows at most `window`
+//! requests of a class that the receiver has not acknowledged.
 //!
 //! *No handler blocks.* A handler that must answer and finds no room keeps its answer, and the request counts as
 //! acknowledged once the transport has taken the answer. So the peer's window bounds the answers that are kept. An answer
@@ -139,7 +139,7 @@ mod tests {
     }
 
     /// Two sides that flood each other over paths of few slots which overtake each other: the window holds, every request
-    /// is answered, and nobody waits for ever. Counters start just below where they wrap.
+    /// is answered, and no side waits for ever. Counters start just below where they wrap.
     fn flood(seed: u64) {
         const REQUESTS: u32 = 300;
         let mut random = Rng::new(seed);

@@ -1,4 +1,4 @@
-//! Goodbyes: a process that leaves says so to its peers, and its end is no loss for them afterwards.
+//! Goodbyes: a process that leaves announces it to its peers, and its end is no loss for them afterwards.
 //!
 //! ```text
 //!   the process that leaves                         a peer
@@ -10,22 +10,22 @@
 //! ```
 //!
 //! Programs with sessions leave and come back; the two words are numbered, since frames of a peer may overtake each other:
-//! the highest number counts, an odd one says goodbye. Only peers that would miss the process ([`Btl::would_miss`]) are told,
-//! so a goodbye makes no connection.
+//! the highest number counts, an odd one is a goodbye. Only peers that would miss the process ([`Btl::would_miss`]) get
+//! one, so a goodbye makes no connection.
 
 use std::collections::HashMap;
 
 use crate::{Arrival, Btl, Class, Peer};
 use mem::UserMem;
 
-/// To whom this process has said goodbye, and who has to it.
+/// The peers that got a goodbye of this process, and those whose goodbye came.
 #[derive(Debug, Default)]
 pub struct Farewells {
     /// Counts the times that this process left and came back; odd: it has left.
     turn: u64,
-    /// The turn that each peer was told last.
+    /// The turn that was sent to each peer last.
     told: HashMap<Peer, u64>,
-    /// The highest turn that each peer has told.
+    /// The highest turn that came from each peer.
     heard: HashMap<Peer, u64>,
 }
 
@@ -33,7 +33,7 @@ pub struct Farewells {
 const TURN: u32 = 8;
 
 impl Farewells {
-    /// This process leaves, unless it has: [`Farewells::advance`] tells its peers.
+    /// This process leaves, unless it has: [`Farewells::advance`] sends the goodbyes.
     pub fn leave(&mut self) {
         self.turn |= 1;
     }
@@ -48,7 +48,7 @@ impl Farewells {
         self.turn % 2 == 1
     }
 
-    /// Tells the peers below `count` what they do not know yet, as far as there is room. Whether all know.
+    /// Sends the peers below `count` what they do not know yet, as far as there is room. Whether all know.
     pub fn advance<B: Btl>(&mut self, btl: &mut B, count: u32) -> bool {
         let (turn, is_away) = (self.turn, self.is_away());
         if turn == 0 {
@@ -56,7 +56,7 @@ impl Farewells {
         }
         let mut all_know = true;
         for peer in (0..count).map(Peer) {
-            // One that heard no goodbye need not hear that it is over, and one that has left misses nobody.
+            // A peer that got no goodbye need not learn that it is over, and one that has left misses no process.
             let known = self.told.get(&peer).copied().unwrap_or(if is_away { 0 } else { turn });
             if known == turn || self.has_left(peer) || !btl.reaches(peer) || !btl.would_miss(peer) {
                 continue;
@@ -71,8 +71,8 @@ impl Farewells {
         all_know
     }
 
-    /// Whether this process may end: the peers below `count` know what [`Farewells::advance`] had to tell, and all that was
-    /// sent to those who are still there reaches them.
+    /// Whether this process may end: the peers below `count` know what [`Farewells::advance`] had to send, and all that
+    /// was sent to those that are still there reaches them.
     pub fn may_end<B: Btl>(&mut self, btl: &mut B, count: u32) -> bool {
         let all_know = self.advance(btl, count);
         let is_owed = |peer| !self.has_left(peer) && btl.reaches(peer) && btl.owes(peer);
@@ -86,7 +86,7 @@ impl Farewells {
         *heard = (*heard).max(turn);
     }
 
-    /// Whether `peer` has said goodbye and is not back.
+    /// Whether the goodbye of `peer` came and it is not back.
     pub fn has_left(&self, peer: Peer) -> bool {
         self.heard.get(&peer).is_some_and(|turn| turn % 2 == 1)
     }

@@ -1,4 +1,4 @@
-//! How a transport opens: what it tells the other processes of the job, and what it learns of them.
+//! How a transport opens: what it publishes for the other processes of the job, and what it learns of them.
 //!
 //! ```text
 //!   this process                  the job's key space               the others
@@ -146,7 +146,7 @@ pub struct Start<'a> {
     pub doorbell: &'a dyn Fn() -> io::Result<Option<SharedDoorbell>>,
 }
 
-/// A transport that has told the others how it is reached and does not know yet how they are.
+/// A transport that has published how it is reached and does not know yet how the others are.
 pub trait Join: Sized {
     /// What it becomes.
     type Opened: Btl + 'static;

@@ -27,11 +27,12 @@
 //!   [`Event::Failed`] was reported, and not before.
 //! * **Distrust.** What an [`Arrival`] shows can still be written by the peer; read each word once, check it,
 //!   then use it. The transport itself checks lengths and offsets against its mapping before it makes a view.
-//! * **Progress.** Work is done inside calls of this trait only. A transport that needs a helper thread says
-//!   so in its documentation and stops it when the rank enters MPI.
+//! * **Progress.** Work is done inside calls of this trait only. A transport that needs a helper thread documents
+//!   it and stops it when the rank enters MPI.
 //! * **Waiting.** [`Btl::arm`] announces that the owner is about to sleep; see there.
-//! * **Leaving.** A process that says goodbye ([`Farewells`]) and owes its peers nothing any more ([`Btl::owes`]) may end: all that
-//!   it sent arrives. [`Event::PeerLost`] for a peer that has said goodbye means that it has ended; any other is a loss.
+//! * **Leaving.** A process that sent its goodbyes ([`Farewells`]) and owes its peers nothing any more ([`Btl::owes`])
+//!   may end: all that it sent arrives. [`Event::PeerLost`] for a peer whose goodbye came means that it has ended; any
+//!   other is a loss.
 //! * **Windows.** [`RemoteMemory`] is optional, too: memory registered once for all peers, and atomic operations on it.
 //! * **Opening.** [`Join`]: a transport that processes of several hosts use puts its card before the job's fence and reads
 //!   the others' after it.
@@ -188,11 +189,11 @@ pub struct Loss {
 /// What to sleep on; see [`Btl::arm`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sleep {
-    /// A futex word. Everything that ends the sleep changes it and wakes who waits on it.
+    /// A futex word. Everything that ends the sleep changes it and wakes the threads that wait on it.
     Word {
         /// Its address, in memory that stays mapped as long as the library is initialised.
         address: usize,
-        /// The value it has while nobody rang.
+        /// Its value before a ring.
         expected: u32,
     },
     /// A descriptor that becomes readable; open as long as the library is initialised.
@@ -222,7 +223,7 @@ pub trait Btl: RemoteMemory {
     /// [`Busy`] when there is no room; nothing was taken from `payload`.
     fn send<S: Source>(&mut self, peer: Peer, header: &[u64], payload: &mut S) -> Result<(), Busy>;
 
-    /// The next message from anyone, oldest first per peer and path; peers are served fairly.
+    /// The next message from any peer, oldest first per peer and path; peers are served fairly.
     ///
     /// At most one arrival is out at a time: it is given back by [`Btl::release`] before the next is asked for.
     fn next_arrival(&mut self) -> Option<Arrival>;
@@ -361,11 +362,11 @@ pub trait Btl: RemoteMemory {
         false
     }
 
-    /// Tells all peers whether this process still wants eager payload. Returns `false` where the transport
+    /// Announces to all peers whether this process still wants eager payload. Returns `false` where the transport
     /// has no such word; the layer above then sends messages of its own.
     fn advertise_congestion(&mut self, on: bool) -> bool;
 
-    /// Announces that the owner is going to sleep, and says on what.
+    /// Announces that the owner is going to sleep, and returns what to sleep on.
     ///
     /// ```text
     ///   owner                                          a sender, or the one that makes room
@@ -377,12 +378,12 @@ pub trait Btl: RemoteMemory {
     ///   disarm
     /// ```
     /// In this order no wake-up is lost: either the poll after `arm` sees what was published, or its publisher sees that
-    /// the owner sleeps. `None`: nothing to sleep on, or work that nobody announces. The owner keeps polling then, and
+    /// the owner sleeps. `None`: nothing to sleep on, or work that no peer announces. The owner keeps polling then, and
     /// does not disarm; an announcement that is not taken back costs a sender one needless wake-up, no more.
     ///
     /// *What ends the sleep.* A message, an event, and room: if anything was refused with [`Busy`] or [`Refusal::Busy`]
     /// since the last `arm`, the sleep ends when the owner should try again. The owner has tried all that waits for
-    /// room since it last slept. A transport where nobody announces the room answers `None`. Refusals of [`FastPath`]
+    /// room since it last slept. A transport where no peer announces the room answers `None`. Refusals of [`FastPath`]
     /// do not count, since `send` may succeed all the same.
     ///
     /// *Threads.* Several threads of the owner may be armed, and sleep, at the same time. A ring wakes all of them.
@@ -390,13 +391,13 @@ pub trait Btl: RemoteMemory {
 
     /// Whether what [`Btl::arm`] announced does not stand for all that the owner waits for any more. Asked after the poll
     /// that follows `arm`, if nothing happened in it that the owner saw. A transport may have done work of its own there,
-    /// an answer to a get for one, and have been refused room for the rest, which nobody was asked to announce; or it may
-    /// have left a part of what was there. The owner does not sleep then, but polls and arms again.
+    /// an answer to a get for one, and have been refused room for the rest, which no peer was asked to announce; or it
+    /// may have left a part of what was there. The owner does not sleep then, but polls and arms again.
     fn must_arm_again(&self) -> bool {
         false
     }
 
-    /// Ends what [`Btl::arm`] began: nobody rings any more. Where several threads sleep, the last of them to wake disarms.
+    /// Ends what [`Btl::arm`] began: no peer rings any more. Of several threads that sleep, the last to wake disarms.
     fn disarm(&mut self);
 
     /// A descriptor that is readable while there is something to do here, or room again after [`Busy`], for transports

@@ -19,13 +19,13 @@ pub trait Receiver<B: Btl> {
     fn advance(&mut self, btl: &mut B) -> usize;
 }
 
-/// Has a transport and those who take what it brings: the owner of several, who tells frames and events apart by their
+/// Has a transport and the receivers of what it brings: the owner of several, which sorts frames and events by their
 /// [`Class`](crate::Class), or a transport that one [`Receiver`] has for itself ([`Alone`]).
 pub trait Hub {
     /// The transport.
     type Btl: Btl;
 
-    /// It.
+    /// The transport itself.
     fn btl(&mut self) -> &mut Self::Btl;
 
     /// As [`Receiver::accept`].
@@ -79,7 +79,7 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// So much that the way here does not count, and so little that nobody waits for long.
+    /// So much that the way here does not count, and so little that no caller waits for long.
     pub const USUAL: Bounds = Bounds { arrivals: 32, events: 32 };
 }
 

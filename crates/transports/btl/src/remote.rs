@@ -4,8 +4,8 @@
 //! ```text
 //!   owner                                   others
 //!   register(memory) ─► key, in a message ─► read, fetch      each reports its end by an event with its cookie
-//!                                            write, update    flush says when all of them are done; the last one is an event
-//!   deregister(key), when nobody uses it
+//!                                            write, update    flush reports whether all are done; the last is an event
+//!   deregister(key), when it is unused
 //! ```
 //! The owner does nothing for these operations. Those of one process on one peer may be done in any order, but for
 //! atomic operations on the same word, which are done in theirs.
@@ -94,11 +94,11 @@ impl Atomic {
 /// How far a process's writes and updates of a peer's memory are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Flushed {
-    /// All are done, and everybody sees them.
+    /// All are done, and every process sees them.
     Done,
     /// Some are under way.
     Pending,
-    /// None is under way, and since this was last said some have failed or the peer was lost.
+    /// None is under way, and since the last such answer some have failed or the peer was lost.
     Failed,
 }
 
@@ -140,7 +140,7 @@ pub trait RemoteMemory {
         Err(Refusal::Unfit)
     }
 
-    /// Stores `from` at `offset`. It must stay unchanged until [`RemoteMemory::flush`] no longer says
+    /// Stores `from` at `offset`. It must stay unchanged until [`RemoteMemory::flush`] no longer returns
     /// [`Flushed::Pending`].
     ///
     /// # Errors
@@ -181,7 +181,7 @@ pub trait RemoteMemory {
     }
 
     /// How far the writes and updates of this process in `peer`'s memory are. The end of the last one is reported by
-    /// [`Event::Flushed`](crate::Event::Flushed), so that who waits for it may sleep.
+    /// [`Event::Flushed`](crate::Event::Flushed), so that a process that waits for it may sleep.
     fn flush(&mut self, _peer: Peer) -> Flushed {
         Flushed::Done
     }

@@ -1,8 +1,8 @@
 //! What a transport suspects of a peer and cannot know: that the network between the two hosts takes nothing.
 //!
 //! A transport sees that a peer is silent. Whether the peer's host has died, or the network to it, or whether it is only busy, the
-//! launcher finds out: it has a process on each host. So a transport that sees silence says so early, waits on, and gives the
-//! peer up by itself only after its own, longer time.
+//! launcher finds out: it has a process on each host. So a transport that sees silence reports it early, waits on, and
+//! gives the peer up by itself only after its own, longer time.
 
 use std::fmt::Debug;
 use std::net::SocketAddr;

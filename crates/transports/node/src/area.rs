@@ -24,7 +24,7 @@ pub struct NodeArea {
     node: Arc<Node>,
 }
 
-/// Where an area is, as its first member tells the others.
+/// Where an area is, as its first member sends it to the others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AreaName {
     /// Number in the directory.
@@ -34,8 +34,8 @@ pub struct AreaName {
 }
 
 impl Node {
-    /// Takes a free area for `members` processes. One of them calls this and tells the others; the area of all
-    /// ranks of the node is the first and needs no claim, see [`Node::area`].
+    /// Takes a free area for `members` processes. One of them calls this and sends the others its name; the area of
+    /// all ranks of the node is the first and needs no claim, see [`Node::area`].
     pub fn claim_area(&self, members: u32) -> Option<AreaName> {
         let directory = self.segment.area_directory().iter().enumerate().skip(1);
         directory
@@ -145,7 +145,7 @@ impl NodeArea {
         }
     }
 
-    /// This process has finished with `epoch` and all before; wakes who waits for that.
+    /// This process has finished with `epoch` and all before; wakes the members that wait for that.
     pub fn retire(&mut self, epoch: u64) {
         let NodeArea { area, doorbells, .. } = self;
         area.retire(epoch, |member| ring_one(doorbells, member));

@@ -26,7 +26,7 @@ pub(crate) fn room(file: &MemoryFile, layout: &Layout) -> Range<u64> {
     (layout.bytes() as u64).next_multiple_of(GRAIN)..file.bytes
 }
 
-/// Takes a part of so many bytes that nobody has, and allocates its pages.
+/// Takes a free part of so many bytes, and allocates its pages.
 ///
 /// # Errors
 /// The system's: no memory. `Ok(None)`: the room does not have the part.

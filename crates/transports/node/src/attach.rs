@@ -22,7 +22,7 @@ pub struct Attach {
     pub local_index: usize,
     /// The processes of the node, this one included, in the same order in each of them.
     pub local_peers: Vec<Peer>,
-    /// Their process ids, as the kernel told them (SCM_CREDENTIALS); empty where they are unknown.
+    /// Their process ids, as the kernel reported them (SCM_CREDENTIALS); empty where they are unknown.
     pub pids: Vec<i32>,
     /// Whether the node has more ranks than cores.
     pub oversubscribed: bool,

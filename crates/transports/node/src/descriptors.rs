@@ -1,7 +1,7 @@
 //! Taking what another process of the node has open, by a handle on that process (pidfd).
 //!
 //! The system may refuse it, and neither the number of the descriptor nor the process id need mean by now what they meant
-//! when they were told; what was taken must show itself that it is the right one (`segments`).
+//! when they were sent; what was taken must show itself that it is the right one (`segments`).
 
 use std::fmt;
 use std::io;
@@ -16,7 +16,7 @@ use crate::Node;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum TakeError {
-    /// The owner is no process of this node, or nobody knows its process id.
+    /// The owner is no process of this node, or its process id is unknown.
     Unknown,
     /// The owner has ended.
     Gone,

@@ -24,7 +24,7 @@ impl Node {
         }
     }
 
-    /// What the process at a place on the node tells.
+    /// What the process at a place on the node states of its waiting.
     fn waiting(&self, place: u32) -> Option<&'static Waiting> {
         ((place as usize) < self.members.len()).then(|| self.segment.doorbell(place as usize).waiting())
     }

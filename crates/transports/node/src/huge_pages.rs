@@ -89,7 +89,7 @@ impl HugePages {
         }
     }
 
-    /// Counts what of `bounds` lies in each range, in bytes, as so many moved as `worth` says.
+    /// Counts what of `bounds` lies in each range, in bytes, as so many moved as `worth` returns.
     fn count_ranges(&self, size: usize, bounds: Range<usize>, worth: impl Fn(usize) -> usize) {
         let Range { start, end } = bounds;
         if size == 0 {

@@ -112,7 +112,7 @@ pub struct Node {
     members: Arc<[Peer]>,
     /// Place of each peer by its index above; [`NOWHERE`] for peers elsewhere.
     places: Arc<[u32]>,
-    /// Their process ids, as the kernel told them; empty where they are unknown.
+    /// Their process ids, as the kernel reported them; empty where they are unknown.
     pids: Box<[i32]>,
     oversubscribed: bool,
     /// What is known about the others' memory.

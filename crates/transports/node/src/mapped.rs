@@ -44,7 +44,7 @@ struct Window {
 }
 
 impl Mapped {
-    /// Lets `ranks` processes of the node attach this one's memory; tells them by the identity of rank `me`. `None`:
+    /// Lets `ranks` processes of the node attach this one's memory; the identity of rank `me` shows them that. `None`:
     /// the device does not let us.
     pub(crate) fn new(device: Box<dyn Device>, segment: &Segment, me: usize, ranks: usize) -> Option<Mapped> {
         let name = device.make().ok()?;

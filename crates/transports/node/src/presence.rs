@@ -1,7 +1,7 @@
 //! Which processes of the node still live.
 //!
 //! Each locks the byte of the node's file that is its place, before it publishes its identity. The kernel gives the lock
-//! back when the process ends. Where files have no locks a process id must do: it tells nothing of a process in
+//! back when the process ends. Where files have no locks a process id must do: it means nothing for a process in
 //! another pid namespace, and may be another process's by now.
 
 use std::os::fd::AsFd;

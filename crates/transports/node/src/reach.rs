@@ -57,7 +57,7 @@ const UNTRIED: u8 = 0;
 const PROVEN: u8 = 1;
 /// It cannot be reached.
 const REFUSED: u8 = 2;
-/// It was reached, and the system has said that it is not there any more, which it does before the process has ended.
+/// It was reached, and the system has reported that it is gone, which it does before the process has ended.
 const GONE: u8 = 3;
 
 impl Reaches {

@@ -145,7 +145,7 @@ impl SharedSegment {
     /// own must not be missing there.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn leave_to_children(&self) -> io::Result<()> {
         self.memory.leave_to_children().map_err(cause)
     }
@@ -211,7 +211,7 @@ fn with_head(bytes: usize) -> io::Result<u64> {
     all.map(|all| all as u64).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
 }
 
-/// What the system said.
+/// The system's error.
 fn cause(error: MapError) -> io::Error {
     match error {
         MapError::System(_, error) => error,

@@ -1,7 +1,7 @@
 //! What the threads of a process sleep on: its doorbell, and beside it the descriptors of its transports.
 //!
 //! A thread can sleep on a futex word or on descriptors. Only io_uring waits for both, and containers refuse it. So one of
-//! the two must wake who sleeps on the other:
+//! the two must wake the threads that sleep on the other:
 //!
 //! ```text
 //!                      other processes ring the word          only threads of this process do
@@ -17,7 +17,7 @@
 //! *Watched.* The watcher is a thread of this module, started by the first sleep. It sleeps on the descriptors, each of
 //! which is reported once and then no more. To arm a descriptor after the word means: report it again, at once if it is
 //! readable. So whatever makes it readable after the last poll leads to a report, and the watcher rings the word as a
-//! sender does. Reports that nobody asked for anew end in a word whose owner is awake.
+//! sender does. Reports that no thread asked for anew end in a word whose owner is awake.
 //!
 //! *Polled.* The set stays readable from the signal until the last thread that was armed has disarmed under the state's
 //! lock. So each thread that was armed when the signal came finds it, however late it goes to sleep, and one that arms
@@ -51,7 +51,7 @@ enum Beside {
     Watched(Watcher),
 }
 
-/// Tokens of the set, which nobody reads: that it is readable is all there is to know.
+/// Tokens of the set, which are never read: that it is readable is all there is to know.
 const ANY: u64 = 0;
 
 impl Bell {

@@ -229,7 +229,7 @@ fn allocated(p: &Process) -> u64 {
     }
 }
 
-/// The maker lets its memory go first, then all but one; what the last one lets go is nobody's memory any more.
+/// The maker lets its memory go first, then all but one; when the last one does, the memory goes back.
 fn the_last_user_gives_memory_back(p: &Process) {
     let before = allocated(p);
     p.meet_all(1);
@@ -278,7 +278,7 @@ fn places_that_nobody_gave_are_refused(p: &Process) {
         [IN_NODE | (1 << 50), bytes, first, second],
         [IN_NODE | ((1 << 51) - 1), bytes, first, second],
         [place + 512, bytes, first, second],
-        // Longer than the file, another number, and nobody's.
+        // Longer than the file, another number, and a page that begins no segment.
         [place, 1 << 62, first, second],
         [place, bytes, first ^ 1, second],
         [place + 1, bytes, first, second],
@@ -316,7 +316,7 @@ fn places_are_given_once(p: &Process) {
 }
 
 /// Rank 0 is killed. Its number, as rank 2 knows it, is that of a process that lives, as where the system has given it anew; as
-/// it knows that of rank 1, it is nobody's, as in another pid namespace.
+/// it knows that of rank 1, no process has it, as in another pid namespace.
 fn an_end_is_seen(p: &Process) {
     if p.rank < 2 {
         p.meet_all(1);
@@ -355,7 +355,7 @@ fn copies_need_the_number(p: &Process) {
 }
 
 fn kill(pid: i32) {
-    // SAFETY: a process that this test started, and that nobody has reaped.
+    // SAFETY: a process that this test started and has not reaped.
     assert_eq!(unsafe { libc::kill(pid, libc::SIGKILL) }, 0);
     let handle = platform::pidfd::Pidfd::open(pid).expect("not reaped yet");
     wait_until(|| handle.has_ended());
@@ -428,7 +428,7 @@ fn run(name: &str, count: usize, case: Case) -> bool {
     }
     let well = children.into_iter().map(|pid| {
         let mut status = 0;
-        // SAFETY: a child that nobody else waits for, and a place for its status.
+        // SAFETY: a child that only this call waits for, and a place for its status.
         assert_eq!(unsafe { libc::waitpid(pid, &raw mut status, 0) }, pid);
         let killed = libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGKILL;
         killed || (libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0)

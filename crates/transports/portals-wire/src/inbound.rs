@@ -18,7 +18,7 @@ pub(super) struct Inbound {
     left: u64,
     /// Where they go; what is beyond is thrown away.
     into: Vec<UserMem>,
-    /// Who waits for them.
+    /// The transfer that waits for them.
     ticket: Option<u32>,
     lost: bool,
 }

@@ -99,7 +99,7 @@ impl<H: Copy + Eq + Hash> Rcache<H> {
     }
 
     /// Registers memory whose owner promises to keep it mapped until [`Rcache::release`] is called with the same
-    /// handle, whatever the watch says: the blocks of a pool. It is not evicted.
+    /// handle, whatever the watch reports: the blocks of a pool. It is not evicted.
     ///
     /// # Errors
     /// As [`Rcache::acquire`].
@@ -111,7 +111,7 @@ impl<H: Copy + Eq + Hash> Rcache<H> {
         self.add(interface, memory, Hold::Promised)
     }
 
-    /// One use of a registration is over. What nobody uses stays for the next, as long as it is valid.
+    /// One use of a registration is over. An unused one stays for the next, as long as it is valid.
     pub fn release<R: Register<Handle = H>>(&mut self, interface: &mut R, handle: H) {
         let Some(&key) = self.keys.get(&handle) else { return };
         if self.index.release(key) {
@@ -162,7 +162,7 @@ impl<H: Copy + Eq + Hash> Rcache<H> {
         self.forget(interface, handle);
     }
 
-    /// Gives back every registration that nobody uses.
+    /// Gives back every unused registration.
     pub fn clear<R: Register<Handle = H>>(&mut self, interface: &mut R) {
         while self.evict(interface) {}
         self.retry(interface);
@@ -215,7 +215,7 @@ impl<H: Copy + Eq + Hash> Rcache<H> {
         }
     }
 
-    /// Gives back what has become invalid, so that it does not hold pages that nobody can name any more.
+    /// Gives back what has become invalid, so that it does not hold pages that no address names any more.
     fn sweep<R: Register<Handle = H>>(&mut self, interface: &mut R) {
         self.seen = self.watch.invalidations();
         self.retry(interface);

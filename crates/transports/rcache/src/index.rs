@@ -33,7 +33,7 @@ pub type Key = u32;
 /// Why an entry may be kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Hold {
-    /// As long as the watch says that it is valid.
+    /// As long as it is valid for the watch.
     Watched(WatchId),
     /// The owner of the memory has promised that it stays.
     Promised,
@@ -125,7 +125,7 @@ impl<H: Copy> Index<H> {
         }
     }
 
-    /// One user less. `true`: nobody can use the entry any more, [`Index::remove`] it.
+    /// One user less. `true`: the entry cannot be used any more, [`Index::remove`] it.
     pub fn release(&mut self, key: Key) -> bool {
         let Some(entry) = self.entries.get_mut(key) else { return false };
         entry.users = entry.users.saturating_sub(1);
@@ -148,7 +148,7 @@ impl<H: Copy> Index<H> {
         idle
     }
 
-    /// Forgets an entry that nobody can use.
+    /// Forgets an entry that cannot be used.
     pub fn remove(&mut self, key: Key) -> Option<(Extent, H, Hold)> {
         debug_assert!(self.entries.get(key).is_none_or(|entry| entry.users == 0 && !entry.in_map));
         let entry = self.entries.remove(key)?;

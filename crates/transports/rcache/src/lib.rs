@@ -3,7 +3,7 @@
 //!
 //! A registration names pages, a program names addresses. After `munmap`, `mremap`, `realloc` or
 //! `madvise(MADV_DONTNEED)` the same addresses have other pages, and a transfer through the old registration moves
-//! the wrong bytes. So the cache is keyed by address range *and* validity, and the kernel tells when validity ends:
+//! the wrong bytes. So the cache is keyed by address range *and* validity, and the kernel reports when validity ends:
 //!
 //! ```text
 //!   program          munmap ───────────▶ pages gone ── waits until the event is read ──▶ returns
@@ -16,7 +16,7 @@
 //! * [`Rcache`] is what a transport uses: [`Rcache::acquire`], [`Rcache::release`]. It works on anything that
 //!   registers memory ([`Register`]).
 //! * [`Index`] is its core without system calls: which ranges there are, which is used least recently.
-//! * [`Watch`] says whether a range is still what it was: a [`Monitor`] by userfaultfd; [`Unwatched`] where there is
+//! * [`Watch`] knows whether a range is still what it was: a [`Monitor`] by userfaultfd; [`Unwatched`] where there is
 //!   none, so that nothing of the user's is kept; [`Trusting`] for programs that promise to unmap nothing.
 //!
 //! # Why userfaultfd in write-protect mode

@@ -1,4 +1,4 @@
-//! The thread that hears of changes of the address space.
+//! The thread that reads the changes of the address space.
 //!
 //! A thread that unmaps watched memory waits until this thread has read the event. So between two reads it takes no lock,
 //! and neither allocates nor frees memory: `free` may unmap, and a thread that waits for itself waits for ever.
@@ -97,7 +97,7 @@ impl Watch for Monitor {
 
     #[inline]
     fn settle(&self) {
-        // First what the kernel has done and not yet told, then what the thread has heard and not yet written down.
+        // First what the kernel has done and not yet reported, then what the thread has read and not yet written down.
         while self.shared.uffd.is_changing() {
             std::thread::yield_now();
         }
@@ -159,7 +159,7 @@ impl Shared {
             Change::Moved { from, to } => {
                 self.table.invalidate(from);
                 self.table.invalidate(to);
-                // Nobody watches it there, and nobody can ask for it before `settle`.
+                // It is not watched there, and no caller can ask for it before `settle`.
                 self.uffd.unregister(to);
             }
             Change::Other => {}

@@ -7,7 +7,7 @@ pub struct Stats {
     pub hits: u64,
     /// Acquisitions that had to register.
     pub misses: u64,
-    /// Of these, registrations that could not be kept because nobody watches the memory.
+    /// Of these, registrations that could not be kept because the memory is not watched.
     pub unwatched: u64,
     /// Registrations given up to make room.
     pub evictions: u64,

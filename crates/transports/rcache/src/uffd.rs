@@ -1,4 +1,4 @@
-//! userfaultfd(2), as far as it tells about changes of the address space.
+//! userfaultfd(2), as far as it reports changes of the address space.
 #![allow(unsafe_code, reason = "system calls")]
 
 use crate::extent::Extent;

@@ -1,5 +1,5 @@
 //! No transfer goes through a stale registration: over a NIC that holds the pages of registration time, so that it
-//! really would show. Each change is also tried with nobody watching, and there it does corrupt.
+//! really would show. Each change is also tried without a watch, and there it does corrupt.
 #![cfg(not(loom))]
 
 mod common;
@@ -232,7 +232,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Runs steps on a region; `mapped` says which of its pages exist. Every transfer is checked with the memory itself.
+/// Runs steps on a region; `mapped`: which of its pages exist. Every transfer is checked with the memory itself.
 fn run(pair: &mut Pair, region: usize, steps: &[Step]) {
     let mut mapped = [true; REGION];
     let mut byte = 0u8;

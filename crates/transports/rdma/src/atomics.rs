@@ -17,7 +17,7 @@ enum Kind {
     And,
     Or,
     Xor,
-    /// Nothing.
+    /// No other operation.
     Alone,
 }
 

@@ -9,7 +9,7 @@ pub(crate) const HEADER_ROOM: usize = 64;
 /// Where pools get registered memory.
 ///
 /// # Safety
-/// What [`Blocks::block`] gives out is nobody else's, and stays valid as long as the transport that owns the pool.
+/// What [`Blocks::block`] gives out has no other user, and stays valid as long as the transport that owns the pool.
 pub unsafe trait Blocks {
     /// What the transport knows a registration by.
     type Handle: Copy;
@@ -104,7 +104,7 @@ impl<H> Buffer<H> {
     /// Copies all that remains in `source` into the payload part; the caller has checked that it fits.
     pub fn fill<S: Source>(&self, source: &mut S) {
         let payload = self.payload(source.remaining());
-        // SAFETY: `Blocks` keeps the memory valid as long as the transport lives, and a buffer in use is nobody else's.
+        // SAFETY: `Blocks` keeps the memory valid as long as the transport lives, and a buffer has one user.
         source.fill(unsafe { PeerSpace::new(payload.address() as *mut u8, payload.len()) });
     }
 

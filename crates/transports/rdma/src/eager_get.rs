@@ -115,7 +115,7 @@ impl<H: Copy> EagerGets<H> {
     }
 
     /// Takes a message to be fetched by the peer, and names it; [`Control::GetInit`] of that name is to be sent. `place`
-    /// says where the network finds a buffer's payload, as address and key.
+    /// returns where the network finds a buffer's payload, as address and key.
     ///
     /// # Errors
     /// [`Busy`]: there is no buffer, or the payload is too long; nothing was taken.
@@ -227,7 +227,7 @@ impl<H: Copy> EagerGets<H> {
         self.receive_buffers.give(buffer);
     }
 
-    /// A fetch is complete: its message can be delivered, and its sender told by [`Control::Complete`].
+    /// A fetch is complete: its message can be delivered, and [`Control::Complete`] be sent to its sender.
     pub fn fetched(&mut self, message: Fetched) {
         self.fetched.push_back(message);
     }

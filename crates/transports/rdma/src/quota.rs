@@ -25,8 +25,8 @@ pub enum Use {
     Local,
     /// More mailboxes, kept until the end. They share with nothing else: a peer without one is not reached at all.
     Mailboxes,
-    /// Windows, and what their operations are copied through: as long as the windows. Who has no more of them uses
-    /// messages.
+    /// Windows, and what their operations are copied through: as long as the windows. A process that has no more of
+    /// them uses messages.
     Window,
 }
 

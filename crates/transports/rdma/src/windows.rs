@@ -131,7 +131,7 @@ impl Silent {
         self.failed = true;
     }
 
-    /// How far they are. A failure is said once, when none is under way.
+    /// How far they are. A failure is reported once, when none is under way.
     pub fn flush(&mut self) -> Flushed {
         match self.under_way {
             0 if take(&mut self.failed) => Flushed::Failed,

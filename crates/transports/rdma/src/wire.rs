@@ -155,7 +155,7 @@ impl GetInit {
     }
 }
 
-/// Header words and payload bytes, as the first word says.
+/// Header words and payload bytes, from the first word.
 #[inline]
 fn parse_sizes(bytes: PeerBytes<'_>) -> Option<(u8, usize)> {
     let sizes = parse_number(bytes)?;

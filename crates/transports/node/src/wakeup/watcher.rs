@@ -19,7 +19,7 @@ pub(crate) struct Watcher {
 
 impl Watcher {
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub(crate) fn new(doorbell: &'static Doorbell, descriptors: &[BorrowedFd<'_>]) -> io::Result<Watcher> {
         let set = Arc::new(Epoll::new()?);
         let own = descriptors.iter().map(BorrowedFd::try_clone_to_owned).collect::<io::Result<Box<[_]>>>()?;
@@ -39,7 +39,7 @@ impl Watcher {
     }
 }
 
-/// The thread. A report that finds nobody asleep is forgotten: who sleeps next asks for another.
+/// The thread. A report that finds no thread asleep is forgotten: the thread that sleeps next asks for another.
 fn watch(doorbell: &'static Doorbell, set: &Epoll) -> ! {
     let mut ready = Vec::new();
     loop {

@@ -73,7 +73,7 @@ impl Pair {
 
     /// Sends a buffer through the cache; the bytes that arrive at the peer.
     pub fn send(&mut self, address: usize, len: usize) -> Vec<u8> {
-        // SAFETY: the peer's room, which nobody else uses.
+        // SAFETY: the peer's room, which only this test uses.
         unsafe { ptr::write_bytes(self.room.address() as *mut u8, 0xee, len) };
         self.transfer(PostKind::RdmaPut, address, len);
         self.room.part(0, len).as_bytes().to_vec()
@@ -81,7 +81,7 @@ impl Pair {
 
     /// Receives `len` bytes of value `byte` into a buffer through the cache.
     pub fn receive(&mut self, address: usize, len: usize, byte: u8) {
-        // SAFETY: the peer's room, which nobody else uses.
+        // SAFETY: the peer's room, which only this test uses.
         unsafe { ptr::write_bytes(self.room.address() as *mut u8, byte, len) };
         self.transfer(PostKind::RdmaGet, address, len);
     }
