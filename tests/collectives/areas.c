@@ -1,4 +1,4 @@
-/* Shared areas handed on from communicator to communicator, entered at different times: nobody may sleep for a wake-up
+/* Shared areas handed on from communicator to communicator, entered at different times: no rank may sleep for a wake-up
  * that was given before. */
 #include "collectives.h"
 

@@ -1,5 +1,5 @@
 /* Bad arguments of collectives: the right error class on the communicator's handler, and the communicator still works.
- * Every rank makes the same mistake, so that nobody waits for a call that failed elsewhere. */
+ * Every rank makes the same mistake, so that no rank waits for a call that failed elsewhere. */
 #include "collectives.h"
 
 static int content = 1;

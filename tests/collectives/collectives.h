@@ -1,4 +1,4 @@
-/* What the tests of collectives share: verdicts that do not need collectives, data that tells its origin, and one
+/* What the tests of collectives share: verdicts that do not need collectives, data that shows its origin, and one
  * macro that runs a collective blocking, nonblocking and persistent. */
 #ifndef COLLECTIVES_H
 #define COLLECTIVES_H
@@ -13,7 +13,7 @@ static const char *const mode_names[] = {"blocking", "nonblocking", "persistent"
 
 static int rank, size, failed, chosen;
 
-/* Every rank says whether it is content; rank 0 prints one line. Point-to-point only. */
+/* Every rank reports whether it is content; rank 0 prints one line. Point-to-point only. */
 static inline void verdict(int content, const char *name)
 {
     int all = content, one, from;

@@ -102,7 +102,7 @@ static int test_unrooted(void)
     return good;
 }
 
-/* A group that has nothing for the other says so with no elements, or with elements of no bytes. */
+/* A group that has nothing for the other passes no elements, or elements of no bytes. */
 static int test_nothing(int side, int which)
 {
     int good = 1, r, gives = rank % 2 != side, empty = local_rank % 2 == which;
@@ -157,7 +157,7 @@ static int test_cartesian(void)
     return good;
 }
 
-/* Everybody sends to all ranks above it, blocks of different sizes and types. */
+/* Every rank sends to all ranks above it, blocks of different sizes and types. */
 static int test_graph(const struct kind kinds[2])
 {
     int above[16], below[16], n_above = size - 1 - rank, n_below = rank, good = 1, r, *one, *all, *out;

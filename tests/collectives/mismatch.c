@@ -1,5 +1,5 @@
 /* Processes that make different collective calls get an error and a message, not a hang (coll_check). The argument
- * says what differs; every process prints the class of error it gets. The process that has nothing to wait for in its
+ * names what differs; every process prints the class of error it gets. The process that has nothing to wait for in its
  * own call may succeed. */
 #include "collectives.h"
 
@@ -95,7 +95,7 @@ int main(int argc, char **argv)
     MPI_Error_class(status, &class);
     printf("rank %d: %d\n", rank, class);
     fflush(stdout);
-    /* Nobody leaves before all have their answer; messages between two processes are as good as ever. */
+    /* No rank leaves before all have their answer; messages between two processes are as good as ever. */
     if (rank == 0) {
         for (from = 1; from < size; from++)
             MPI_Recv(&theirs, 1, MPI_INT, from, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);

@@ -91,7 +91,7 @@ static double now(void)
     return at.tv_sec + at.tv_nsec * 1e-9;
 }
 
-/* Nobody leaves before everybody has entered: one rank in turn is late. The ranks share one clock, since hosts of tests are
+/* No rank leaves before every rank has entered: one rank in turn is late. The ranks share one clock, since hosts of tests are
  * namespaces of one machine; a message that is sent before may arrive after, as it may take another way than the barrier. */
 static int test_barrier(void)
 {

@@ -56,7 +56,7 @@ struct edge {
     int counts[CALLS];
 };
 
-/* The own edges, in the order in which the process lists them, and what it says about each. */
+/* The own edges, in the order in which the process lists them, and what it states about each. */
 struct side {
     int n, edges[MOST_EDGES], ranks[MOST_EDGES], counts[MOST_EDGES], places[MOST_EDGES];
     MPI_Aint at[MOST_EDGES];

@@ -11,7 +11,7 @@ static double number(int which, int i)
     return scales[(which * 3 + i) % 7] * (1 + 0.37 * which + 0.011 * i);
 }
 
-/* The sum over `comm` where rank r contributes what `whose` says; also as reduce to every root, scan and
+/* The sum over `comm` where each rank contributes the numbers of `whose`; also as reduce to every root, scan and
  * reduce_scatter_block, which must agree with it. */
 static void sums(MPI_Comm comm, int whose, double *result)
 {
@@ -79,7 +79,7 @@ int main(int argc, char **argv)
     sums(MPI_COMM_WORLD, size - 1 - rank, permuted);
     verdict(memcmp(plain, permuted, sizeof plain) == 0, "values reversed over ranks give the same sum");
 
-    /* The first half alone, and everybody with the second half contributing zero. */
+    /* The first half alone, and all ranks with the second half contributing zero. */
     MPI_Comm_split(MPI_COMM_WORLD, rank < n, rank, &half);
     sums(half, rank < n ? rank : rank - n, smaller);
     sums(MPI_COMM_WORLD, rank < n ? rank : -1, plain);

@@ -72,7 +72,7 @@ int main(int argc, char **argv)
     limit(-1);
     MPI_Buffer_detach(&all, &i);
 
-    /* Nobody has memory for scratch; the communicator is not used any more. */
+    /* No rank has memory for scratch; the communicator is not used any more. */
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     all = calloc(2 * (size_t)COUNT * size, sizeof(int));
     for (i = 0; i < 2; i++)

@@ -9,7 +9,7 @@
 
 enum { BLOCK = 64, DATA = 40, BLOCKS = 4096, VIEWERS = 4 };
 
-/* What a byte of the file is before anybody writes. */
+/* What a byte of the file is before a rank writes. */
 static unsigned char old(long at)
 {
     return (unsigned char)(at * 7 + 3);

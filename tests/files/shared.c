@@ -142,7 +142,7 @@ static void splits(void)
     all_eq(class_of(MPI_File_write_all_begin(f, mine, 100, MPI_CHAR)), MPI_ERR_IO, "a second begin");
     all_eq(class_of(MPI_File_write_all(f, mine, 100, MPI_CHAR, &status)), MPI_ERR_IO, "another collective between");
     all_eq(class_of(MPI_File_write_all_end(f, mine, &status)), MPI_ERR_IO, "the end of another kind");
-    /* Messages and collectives on the communicator are nobody's business. */
+    /* Messages and collectives on the communicator do not disturb the split collective. */
     int token = rank, sum;
     MPI_Sendrecv_replace(&token, 1, MPI_INT, (rank + 1) % size, 0, (rank + size - 1) % size, 0, MPI_COMM_WORLD, &status);
     MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);

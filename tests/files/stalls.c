@@ -3,7 +3,7 @@
  *   this process   starts accesses | messages, another file: all end | "give the locks back" | waits for the accesses
  *   its child      has locks on the files of the accesses ........................... gives them back
  *
- * Were one of them to wait in the call, or with the library locked, the child would never hear; then the alarm ends the test.
+ * Were one of them to wait in the call, or with the library locked, the child would get no message; then the alarm ends the test.
  *
  * usage: stalls DIR */
 #include "files.h"

@@ -103,7 +103,7 @@ def orders():
             called = worker(relay.port, token)
             try:
                 if command[0] in ("flip", "put"):
-                    # The worker leaves, and mpiexec says so.
+                    # The worker leaves, and mpiexec reports that.
                     _, err = called.communicate(timeout=60)
                     result = finish(process)
                     expect(result.code != 0 and "theirs" not in result.out, result)
@@ -123,7 +123,7 @@ def search():
     token, port = write_token(), free_port()
     with Relay([port], "nonsense", port=port) as stranger:
         called = worker(port, token)
-        # The worker says that this is not its mpiexec, and looks further.
+        # The worker reports that this is not its mpiexec, and looks further.
         expect("does not know the job's secret" in called.stderr.readline(), "the worker has met the stranger")
         stranger.end()
     process = start("-listen", port, "-token-file", token, "-n", 1, RANK, "init", "who", "finalize")
@@ -144,7 +144,7 @@ def job_step():
         with Relay([first, last], *command, port=first) as relay:
             begin = lambda rank: start_rank(slurm_variables(rank, size, f"{first}-{last}", ALHENA_TOKEN_FILE=token), steps)
             processes = [begin(0)]
-            # The relay finds nobody before rank 0 listens, and the others would go on to rank 0 themselves.
+            # The relay finds no port before rank 0 listens, and the others would go on to rank 0 themselves.
             wait_until(lambda: any(listens_for_step(port) for port in range(first + 1, last + 1)), "rank 0 to listen")
             processes += [begin(rank) for rank in range(1, size)]
             if command[0] == "look":
@@ -173,7 +173,7 @@ def token_files():
     expect(result.code == 1 and "no regular file" in result.err, result)
     three_lines(result.err)
     if os.geteuid() == 0:
-        # Everybody knows what is in there.
+        # Every user knows what is in there.
         known, link = os.path.join(work, "known"), os.path.join(work, "link")
         with open(known, "w") as file:
             file.write("0123456789abcdef" * 2 + "\n")

@@ -169,7 +169,7 @@ def refused_calls():
             result = refusing(call, error, "-n", 2, RANK, "init", "exchange", "finalize")
             expect(result.code == 0 and result.lines == ["exchange ok"] * 2 and not result.err, f"{call} {error}: {result}")
             result = refusing(call, error, "-n", 2, "sh", "-c", f"{RANK} init barrier 1:signal=9 sleep=30000; true")
-            # The shell says something, too.
+            # The shell prints a message, too.
             expect(result.code != 0 and "rank 1" in result.err and result.err.count("next:") == 1, f"{call} {error}: {result}")
             expect(refusing(call, error, "-n", 2, RANK, "0:exit=7").code == 7, f"{call} {error}: exit code")
         for call, name in NEEDED.items():

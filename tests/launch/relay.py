@@ -20,7 +20,7 @@ import threading
 import encodings.idna  # noqa: F401
 
 NOBODY = 65534
-# Behind the exchange, in whatever is said first.
+# Behind the exchange, in whatever is sent first.
 AFTER = 200
 
 port, (first, last) = int(sys.argv[1]), map(int, sys.argv[2].split("-"))

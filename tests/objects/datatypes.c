@@ -1,4 +1,4 @@
-/* The datatype calls: what a derived type says about itself, its contents, and a message of one. */
+/* The datatype calls: what they report of a derived type, its contents, and a message of one. */
 #include <mpi.h>
 #include <stddef.h>
 #include <string.h>

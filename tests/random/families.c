@@ -164,7 +164,7 @@ static void sort_side(struct family *to, const struct family *from, int side, co
 static void split(struct family *to, struct family *from, struct stream *s)
 {
     int color[2][MAX_RANKS], key[2][MAX_RANKS], colors = 1 + (int)below(s, 3), side, i, mine;
-    /* All ranks are of one node, unless an option says otherwise. */
+    /* All ranks are of one node, unless the options exclude NODE. */
     int by_type = chance(s, 15) && !options.no_feature[NODE];
     for (side = 0; side < 2; side++)
         for (i = 0; i < MAX_RANKS; i++) {

@@ -15,7 +15,7 @@ struct reduction {
     size_t bytes;
 };
 
-/* A block's id says which elements of whose contribution, or of which result it holds. */
+/* A block's id names the elements that it holds, and the contribution or result that they are of. */
 enum { GIVEN = 0, ALL = 1, UP_TO = 2 };
 
 static uint64_t block_id(int what, int side, int rank, long first)
@@ -43,7 +43,7 @@ static void call_sum(void *in, void *inout, int *n, MPI_Datatype *type)
         ((uint32_t *)inout)[i] += ((const uint32_t *)in)[i];
 }
 
-/* The second number follows the first at a distance that the extent tells. */
+/* The second number follows the first at a distance that the extent gives. */
 static void call_affine(void *in, void *inout, int *n, MPI_Datatype *type)
 {
     MPI_Aint lb, extent;

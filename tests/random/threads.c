@@ -95,7 +95,7 @@ static void ring(int step, int t, struct stream *s)
     free(in);
 }
 
-/* On the shared communicator, told apart by tag; received by number, by probe or by matched probe. */
+/* On the shared communicator, each with a tag of its own; received by number, by probe or by matched probe. */
 static void tags(int step, int t, struct stream *s)
 {
     int next = (world_rank + 1) % world_size, previous = (world_rank + world_size - 1) % world_size, n = length(step, t), got;

@@ -1,4 +1,4 @@
-/* Questions about the ABI, and what a program tells about Fortran. */
+/* Questions about the ABI, and what a program sets for Fortran. */
 #include <mpi.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* A rank that computes answers its peers (mpi_async_progress). Each odd rank posts a receive and computes, without any call of
- * MPI, until its partner says by a file that the send has returned: a synchronous one of 8 bytes, or one of 4 MiB. Where
- * nobody makes progress meanwhile, the pair hangs. In between they exchange messages as usual, and pause.
+ * MPI, until its partner reports by a file that the send has returned: a synchronous one of 8 bytes, or one of 4 MiB. Where
+ * no thread makes progress meanwhile, the pair hangs. In between they exchange messages as usual, and pause.
  *
  * usage: away DIRECTORY LEVEL ROUNDS
  */

@@ -1,6 +1,6 @@
-/* Communicators made by several threads at once (MPI-5.0 sections 7.4.2 and 11.6.2): of groups, told apart by their tags;
+/* Communicators made by several threads at once (MPI-5.0 sections 7.4.2 and 11.6.2): of groups, with tags of their own;
  * duplicates, blocking and not, splits and inter-communicators, each on a communicator of the thread's own; and of groups
- * alone, told apart by string tags. Each is summed on and freed. usage: create CASE [THREADS [ROUNDS]] */
+ * alone, with string tags of their own. Each is summed on and freed. usage: create CASE [THREADS [ROUNDS]] */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>

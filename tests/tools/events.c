@@ -1,4 +1,4 @@
-/* Events of the tool interface: described before MPI_Init, told to callbacks, read field by field. */
+/* Events of the tool interface: described before MPI_Init, reported to callbacks, read field by field. */
 #include <mpi.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* A program for a tool to watch: three sends to nobody. */
+/* A program for a tool to watch: three sends to MPI_PROC_NULL. */
 #include <mpi.h>
 
 int main(int argc, char **argv)

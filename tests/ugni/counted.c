@@ -26,7 +26,7 @@ static number value(MPI_T_pvar_handle handle)
     return seen;
 }
 
-/* Rank 0 sends as many messages of this length; says by how much a variable, summed over both ranks, grew. */
+/* Rank 0 sends as many messages of this length; returns by how much a variable, summed over both ranks, grew. */
 static number grown(MPI_T_pvar_handle handle, char *buffer, int length, int rank)
 {
     number before = value(handle), here, both;

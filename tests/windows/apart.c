@@ -1,6 +1,6 @@
 /* Processes of one node that may open nothing of each other: users and namespaces of their own, a program that its user may not read.
- * They share the node's memory all the same: every kind of window and the shared file pointer work, and whoever MPI_COMM_TYPE_SHARED
- * names can have a shared window. The first argument is a folder for a file. "full": the room that the node's memory file has is used up
+ * They share the node's memory all the same: every kind of window and the shared file pointer work, and the ranks of MPI_COMM_TYPE_SHARED
+ * can have a shared window. The first argument is a folder for a file. "full": the room that the node's memory file has is used up
  * first, and what ranks make from then on is not to be shared: all else works by messages. */
 #include <mpi.h>
 #include <stdint.h>

@@ -34,7 +34,7 @@ static void works(const char *after)
     check_all(seen == rank, "the window works after %s", after);
 }
 
-/* An operation that fails at its target fails where its epoch ends, and holds up nobody: not the fence of all others, and not the
+/* An operation that fails at its target fails where its epoch ends, and holds up no rank: not the fence of all others, and not the
  * targets of other operations of the same epoch. */
 static void at_target(MPI_Group world)
 {
@@ -65,7 +65,7 @@ static void at_target(MPI_Group world)
     MPI_Win_free(&other);
 }
 
-/* A request tells what a flush tells of its operation, and a flush nothing of other targets. */
+/* A request reports what a flush reports of its operation, and a flush nothing of other targets. */
 static void of_requests(void)
 {
     int guilty = 1 % size, innocent = 2 % size, mine[4] = {5, 6, 7, 8}, seen = -7, good = -7, got, waited, code;

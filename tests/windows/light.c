@@ -34,7 +34,7 @@ static void moves(MPI_Win win, unsigned char *mine)
     check_all(wrong == 0, "puts and gets: %d wrong", wrong);
 }
 
-/* Data is there when its notice is, and the reader's notice says when it may be written again. */
+/* Data is there when its notice is, and once the reader's notice is there it may be written again. */
 static void notices(MPI_Win win, unsigned char *mine, int rounds)
 {
     int i, wrong = 0;

@@ -1,4 +1,4 @@
-/* Locks: nobody starves, shared locks taken crosswise behind waiting writers do not block, a target that computes delays nobody, and
+/* Locks: no rank starves, shared locks taken crosswise behind waiting writers do not block, a target that computes delays no origin, and
  * exclusive locks exclude (MPI-5.0 section 12.5.3). A rank that writes does not give its core away. */
 #include <fcntl.h>
 #include <mpi.h>
@@ -121,7 +121,7 @@ static void crosswise(int rounds)
     check_all(1, "shared locks taken crosswise behind writers");
 }
 
-/* The target stays outside MPI until all others have locked it, put, flushed and unlocked, which a file that each of them makes says. */
+/* The target stays outside MPI until all others have locked it, put, flushed and unlocked, and made a file each. */
 static void computing_target(void)
 {
     char directory[80], name[120];

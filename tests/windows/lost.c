@@ -1,10 +1,10 @@
-/* Random operations while a rank of the window dies, and the job lives on (-disable-auto-cleanup): what each operation says is true.
+/* Random operations while a rank of the window dies, and the job lives on (-disable-auto-cleanup): what each operation returns is true.
  *
  * Each rank has cells of its own at every target, so it knows what is there. The last rank takes part until it ends in the middle of a
  * step, or stops answering before it is killed. Of the others
  *   - every operation on a living target succeeds and brings the right value, whatever becomes of the dead one;
  *   - one on the dead rank succeeds, and then the value is right, or ends with MPI_ERR_PROC_ABORTED: never with another class, never not;
- *   - a flush, request or unlock tells of its own operations alone, and an epoch is over when its end was called.
+ *   - a flush, request or unlock reports its own operations alone, and an epoch is over when its end was called.
  *
  * usage: lost SEED */
 #include <mpi.h>
@@ -40,7 +40,7 @@ static void fail(const char *what, int target, int code)
     failures++;
 }
 
-/* Whether a call on a target has succeeded; says so if it may not fail in this way. `target` -1: of all. */
+/* Whether a call on a target has succeeded; prints it if it may not fail in this way. `target` -1: of all. */
 static int good(const char *what, int target, int code)
 {
     if (code != MPI_SUCCESS && ((target >= 0 && target != victim) || class_of(code) != MPI_ERR_PROC_ABORTED))
@@ -158,7 +158,7 @@ static void step(void)
             raise(SIGKILL);
     }
     switch (draw(3)) {
-    case 0: /* each target by itself: it says what has become of it, and nothing of others */
+    case 0: /* each target by itself: its flush reports what has become of it, and nothing of others */
         for (i = 0; i < begun; i++) {
             int j, ok;
 
@@ -195,7 +195,7 @@ static void step(void)
         fail("a flush outside an epoch", rank, code);
 }
 
-/* Kills the rank that has stopped: whoever waits for it then waits for a dead one. */
+/* Kills the rank that has stopped: a rank that waits for it then waits for a dead one. */
 static void *killer(void *unused)
 {
     (void)unused;

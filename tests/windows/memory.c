@@ -139,7 +139,7 @@ static void dynamic(void)
         MPI_Get(&seen, 1, MPI_INT, next, MPI_Aint_add(theirs, 15 * sizeof(int)), 1, MPI_INT, win);
         wrong += MPI_Win_flush(next, win) != MPI_SUCCESS || seen != number;
         code = MPI_Put(&number, 1, MPI_INT, next, MPI_Aint_add(theirs, 15 * sizeof(int) + 1), 1, MPI_INT, win);
-        /* By messages it is the target that sees it, and the next flush that tells. */
+        /* By messages it is the target that sees it, and the next flush that reports it. */
         if (code == MPI_SUCCESS)
             code = MPI_Win_flush(next, win);
         wrong += class_of(code) != MPI_ERR_RMA_RANGE;
@@ -299,7 +299,7 @@ static void requests(void)
     free(numbers);
 }
 
-/* Assertions that nothing is checked, groups that change, test that is true once, nobody to wait for. */
+/* Assertions that nothing is checked, groups that change, test that is true once, no rank to wait for. */
 static void groups(void)
 {
     MPI_Win win;
@@ -375,7 +375,7 @@ static void info(void)
     MPI_Win_free(&win);
 }
 
-/* What MPI_Win_get_info says of the alignment is so, for the memory of all ranks. */
+/* The alignment that MPI_Win_get_info reports is right, for the memory of all ranks. */
 static void alignments(int flavor, int noncontiguous, const char *asked)
 {
     MPI_Win win;

@@ -45,7 +45,7 @@ static int64_t apply(MPI_Op op, int64_t left, int64_t right)
     return left;
 }
 
-/* One operation of `who` on cells that it owns at `target`: does it if this is `who`, and tells the oracle. */
+/* One operation of `who` on cells that it owns at `target`: does it if this is `who`, and notes it in the oracle. */
 static int operation(int who, int target, int number, MPI_Win win, int passive, MPI_Request *request)
 {
     MPI_Op ops[] = {MPI_SUM, MPI_PROD, MPI_MAX, MPI_BXOR, MPI_REPLACE};
@@ -133,7 +133,7 @@ static int operation(int who, int target, int number, MPI_Win win, int passive, 
     return requested;
 }
 
-/* Between two operations that are not accumulates on one place a flush is due: without one their order is not said. */
+/* Between two operations that are not accumulates on one place a flush is due: without one they have no order. */
 static int round_of(MPI_Win win, int64_t *mine)
 {
     enum kind kind = (enum kind)draw(KINDS);
