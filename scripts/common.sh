@@ -1,4 +1,4 @@
-# Read by the other scripts: where things are, and how a failure is said.
+# Read by the other scripts: where things are, and how a failure is printed.
 # shellcheck shell=bash
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
