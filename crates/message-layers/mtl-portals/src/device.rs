@@ -38,14 +38,14 @@ pub struct Device {
 pub enum Kept {
     /// In blocks that messages of any sender fill one after the other.
     Blocks {
-        /// How many.
+        /// Number of blocks.
         count: usize,
         /// Length of each in bytes.
         bytes: usize,
     },
     /// In buffers of the eager limit, a message in each.
     Buffers {
-        /// How many.
+        /// Number of buffers.
         count: usize,
     },
 }

@@ -40,7 +40,7 @@
 //! # Running out
 //!
 //! A short message that finds all blocks full is lost, as in the original, which then ended the job. Here the network
-//! gives up all peers and names the parameter to raise; [`PortalsMtl::must_end`] says whether the process is to
+//! gives up all peers and names the parameter to raise; [`PortalsMtl::must_end`] returns whether the process is to
 //! end as it did then.
 #![forbid(unsafe_code)]
 

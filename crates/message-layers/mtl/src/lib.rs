@@ -1,8 +1,8 @@
 //! The contract of a matching transport layer (MTL): a network whose own interface matches messages with receives.
 //!
 //! A network of this kind gets receives before their messages. It compares 64 *match bits* itself, stores the
-//! payload where the receive says, and keeps what has no receive. The message layer over it (`pml-cm`) is thin: it makes
-//! bits of an envelope, and knows requests and datatypes.
+//! payload in the receive's memory, and keeps what has no receive. The message layer over it (`pml-cm`) is thin: it
+//! makes bits of an envelope, and knows requests and datatypes.
 //!
 //! ```text
 //!   message layer   send, inject      recv (bits, ignored bits, memory)     peek, claim

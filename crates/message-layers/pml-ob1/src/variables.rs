@@ -3,7 +3,7 @@
 use mca::{Quantity, Variable};
 use pml::Counters;
 
-/// They, read from what [`pml::LayerState::counters`] gives.
+/// The variables, read from what [`pml::LayerState::counters`] gives.
 pub const VARIABLES: &[Variable<Counters>] = &[
     Variable::new(
         "pml_ob1_posted_length",

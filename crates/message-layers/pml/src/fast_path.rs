@@ -29,7 +29,7 @@ pub enum Sent {
 /// `MPI_Send` and `MPI_Recv`.
 pub trait FastMessages<B: Btl>: MessageLayer<B> {
     /// Sends a message of at most [`btl::SHORT`] bytes. What is rare (waking the receiver, looking for room) is left to
-    /// the caller, who by then has nothing to remember.
+    /// the caller, which by then has nothing to remember.
     #[inline(always)]
     fn send_short(&mut self, _btl: &mut B, _to: Peer, _origin: Origin, _tag: i32, _data: UserMem) -> Sent {
         Sent::Refused

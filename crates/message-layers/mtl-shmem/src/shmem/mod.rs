@@ -30,8 +30,8 @@
 //! # Order and completion
 //!
 //! Operations of one process on another take effect in the order in which they were begun: a word that is put behind
-//! data is seen after the data. [`Room::next_end`] says when an operation's own memory is free; [`Room::is_quiet`] when
-//! all puts are where they belong.
+//! data is seen after the data. [`Room::next_end`] reports an operation whose own memory is free; [`Room::is_quiet`]
+//! returns whether all puts are where they belong.
 //!
 //! # Who owns which memory when
 //!

@@ -185,7 +185,7 @@ impl<N: Portals> Room<N> {
         if memory.len() == 8 { memory.as_bytes().word(0) } else { 0 }
     }
 
-    /// Waits until the own word at an address stands to `value` as `compare` says; `pause` is called between two looks
+    /// Waits until the own word at an address stands to `value` as `compare` names; `pause` is called between two looks
     /// and may sleep.
     pub fn wait_until(&mut self, at: Address, compare: Compare, value: u64, mut pause: impl FnMut()) -> u64 {
         loop {
