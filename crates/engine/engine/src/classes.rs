@@ -21,7 +21,7 @@ pub trait Linked: Progress {
     /// What carries its frames.
     type Btl: FastPath;
 
-    /// The way.
+    /// The way to other processes.
     fn p2p(&mut self) -> &mut P2p<Self::Btl>;
 
     /// As [`Linked::p2p`], to read.

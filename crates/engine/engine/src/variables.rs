@@ -4,7 +4,7 @@ use mca::{Quantity, Variable};
 
 use crate::P2p;
 
-/// They, read from the way to other processes.
+/// The variables, read from the way to other processes.
 pub const VARIABLES: &[Variable<P2p>] = &[
     Variable::new(
         "mpi_stray_frames",

@@ -18,7 +18,7 @@ use crate::wait::{Host, wake_up};
 
 /// The first pause. Under loom, where time does not pass, none.
 const SHORTEST: Duration = Duration::from_micros(if cfg!(loom) { 0 } else { 500 });
-/// The longest.
+/// The longest pause.
 const LONGEST: Duration = Duration::from_micros(if cfg!(loom) { 0 } else { 8000 });
 
 /// What the progress thread does next.
