@@ -193,7 +193,7 @@ struct Block {
     disp: i64,
     /// Bytes before it in the body's part of the stream.
     offset: u64,
-    /// Bytes.
+    /// Length in bytes.
     len: u64,
 }
 

@@ -22,7 +22,7 @@ use crate::view::View;
 
 /// The memory of an access, as a stream of bytes.
 pub trait Memory {
-    /// Its length.
+    /// Its length in bytes.
     fn total(&self) -> u64;
     /// The memory, where it is one run.
     fn contiguous(&self) -> Option<UserMem>;

@@ -46,7 +46,7 @@ pub struct Hints {
     pub cb_block_size: u64,
     /// Collective buffering of reads (`romio_cb_read`, `collective_buffering`).
     pub cb_read: Choice,
-    /// Of writes.
+    /// Collective buffering of writes.
     pub cb_write: Choice,
     /// Sieving of independent reads (`romio_ds_read`).
     pub ds_read: Choice,

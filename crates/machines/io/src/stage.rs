@@ -69,7 +69,7 @@ pub struct Counts {
 pub struct Piece {
     /// The view.
     pub view: Arc<View>,
-    /// Its bytes.
+    /// Positions of the bytes in the view.
     pub positions: Range<u64>,
 }
 

@@ -44,7 +44,7 @@ impl Where {
 /// Where written data waits, and how much of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Staging {
-    /// Where.
+    /// Where data waits.
     pub place: Where,
     /// Bytes at most, of each process and file.
     pub limit: u64,

@@ -9,7 +9,7 @@ use crate::number::{Negate, Number, Ordered};
 pub(crate) struct Half(pub(crate) u16);
 
 impl Half {
-    /// Exact.
+    /// The same number, exactly.
     #[inline(always)]
     pub(crate) fn to_f32(self) -> f32 {
         let sign = u32::from(self.0 & 0x8000) << 16;

@@ -75,7 +75,7 @@ impl Epochs {
     /// Whether operations with a request, or a flush, may name `target`.
     ///
     /// # Errors
-    /// As above.
+    /// `MPI_ERR_RMA_SYNC`.
     #[inline]
     pub fn passive(&self, target: u32) -> Result<()> {
         let locked = self.all.is_some() || self.locks.iter().any(|lock| lock.target == target);
@@ -85,7 +85,7 @@ impl Epochs {
     /// Whether any passive target epoch is open.
     ///
     /// # Errors
-    /// As above.
+    /// `MPI_ERR_RMA_SYNC`.
     pub fn any_passive(&self) -> Result<()> {
         if self.all.is_some() || !self.locks.is_empty() { Ok(()) } else { Err(NOT_PASSIVE) }
     }
@@ -93,7 +93,7 @@ impl Epochs {
     /// `MPI_Win_fence`; `open`: operations may follow.
     ///
     /// # Errors
-    /// As above.
+    /// `MPI_ERR_RMA_SYNC`.
     pub fn fence(&mut self, open: bool) -> Result<()> {
         self.not_locked()?;
         if self.started.is_some() {
@@ -125,7 +125,7 @@ impl Epochs {
     /// Whether `MPI_Win_start` may be called.
     ///
     /// # Errors
-    /// As above.
+    /// `MPI_ERR_RMA_SYNC`.
     pub fn may_start(&mut self) -> Result<()> {
         if self.started.is_some() {
             return Err(STARTED);
@@ -142,7 +142,7 @@ impl Epochs {
     /// `MPI_Win_complete`; the ranks that were started.
     ///
     /// # Errors
-    /// As above.
+    /// `MPI_ERR_RMA_SYNC`.
     pub fn complete(&mut self) -> Result<Vec<u32>> {
         self.started.take().ok_or(Error::new(SYNC, "no access epoch of MPI_Win_start is open"))
     }
@@ -150,7 +150,7 @@ impl Epochs {
     /// `MPI_Win_post`.
     ///
     /// # Errors
-    /// As above.
+    /// `MPI_ERR_RMA_SYNC`.
     pub fn post(&mut self) -> Result<()> {
         if self.posted {
             return Err(Error::new(SYNC, "an exposure epoch of MPI_Win_post is open already"));
@@ -163,7 +163,7 @@ impl Epochs {
     /// Whether `MPI_Win_wait` or `MPI_Win_test` may be called.
     ///
     /// # Errors
-    /// As above.
+    /// `MPI_ERR_RMA_SYNC`.
     pub fn may_wait(&self) -> Result<()> {
         if self.posted {
             return Ok(());
@@ -179,7 +179,7 @@ impl Epochs {
     /// Whether a lock of `target` may be taken.
     ///
     /// # Errors
-    /// As above.
+    /// `MPI_ERR_RMA_SYNC`.
     pub fn may_lock(&mut self, target: u32) -> Result<()> {
         if self.all.is_some() {
             return Err(LOCKED_ALL);
@@ -201,7 +201,7 @@ impl Epochs {
     /// `MPI_Win_unlock`; the lock to give back.
     ///
     /// # Errors
-    /// As above.
+    /// `MPI_ERR_RMA_SYNC`.
     pub fn unlock(&mut self, target: u32) -> Result<Passive> {
         let found = self.locks.iter().position(|lock| lock.target == target);
         let found = found.ok_or(Error::new(SYNC, "the process holds no lock of this target"))?;
@@ -211,7 +211,7 @@ impl Epochs {
     /// Whether `MPI_Win_lock_all` may be called.
     ///
     /// # Errors
-    /// As above.
+    /// `MPI_ERR_RMA_SYNC`.
     pub fn may_lock_all(&mut self) -> Result<()> {
         self.not_locked()?;
         if self.started.is_some() {
@@ -228,7 +228,7 @@ impl Epochs {
     /// `MPI_Win_unlock_all`; the lock to give back, if there is one.
     ///
     /// # Errors
-    /// As above.
+    /// `MPI_ERR_RMA_SYNC`.
     pub fn unlock_all(&mut self) -> Result<Option<Wish>> {
         let checked = self.all.take().ok_or(Error::new(SYNC, "no epoch of MPI_Win_lock_all is open"))?;
         Ok(checked.then_some(Wish::All))
@@ -248,7 +248,7 @@ impl Epochs {
     /// Whether `MPI_Win_free` may be called.
     ///
     /// # Errors
-    /// As above.
+    /// `MPI_ERR_RMA_SYNC`.
     pub fn may_free(&self) -> Result<()> {
         self.not_locked()?;
         if self.started.is_some() || self.posted {

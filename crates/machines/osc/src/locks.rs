@@ -39,7 +39,7 @@ const SHARED: u64 = 4;
 const NOT: u64 = 0;
 /// From now on; those that are held may not be.
 const ASKED: u64 = 1;
-/// All are.
+/// All held exclusive locks are counted.
 const SETTLED: u64 = 2;
 
 /// In the group word.

@@ -46,12 +46,12 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// So many answers.
+    /// So many answers, and no ends.
     pub const fn answers(answers: u64) -> Parts {
         Parts { answers, ends: 0 }
     }
 
-    /// So many ends.
+    /// So many ends, and no answers.
     pub const fn ends(ends: u64) -> Parts {
         Parts { answers: 0, ends }
     }

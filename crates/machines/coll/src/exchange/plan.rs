@@ -71,7 +71,7 @@ pub enum Take<'a, K, P> {
         kernel: K,
         /// The first byte wanted of each.
         offset: usize,
-        /// Elements.
+        /// Number of elements.
         count: u64,
         /// Room for them.
         into: UserMem,
@@ -80,7 +80,7 @@ pub enum Take<'a, K, P> {
     Shared {
         /// The loop of the operation.
         kernel: K,
-        /// Elements.
+        /// Number of elements.
         count: u64,
         /// Room for them.
         into: UserMem,

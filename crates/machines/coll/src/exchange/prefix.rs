@@ -30,7 +30,7 @@ pub fn fits(bytes: usize) -> bool {
 pub struct Prefix<K> {
     /// The loop of the operation.
     pub kernel: K,
-    /// Elements.
+    /// Number of elements.
     pub count: u64,
     /// Room for them.
     pub into: UserMem,

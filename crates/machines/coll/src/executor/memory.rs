@@ -10,7 +10,7 @@ pub struct Type {
     pub size: usize,
     /// Displacement of the first byte.
     pub lb: i64,
-    /// Spacing.
+    /// Bytes from one element to the next.
     pub extent: i64,
 }
 
@@ -83,7 +83,7 @@ impl Buffer {
 pub struct Block {
     /// Displacement in bytes.
     pub offset: i64,
-    /// Elements.
+    /// Number of elements.
     pub count: usize,
     /// Their type.
     pub ty: Type,

@@ -114,7 +114,7 @@ impl<'a> World<'a> {
         Ok(true)
     }
 
-    /// Runs everybody to the end and hands back the memories of the last call.
+    /// Runs all ranks to the end and hands back the memories of the last call.
     pub fn run(self) -> core::result::Result<Vec<Memory>, String> {
         Ok(self.run_all()?.into_iter().filter_map(|mut calls| calls.pop()).collect())
     }
