@@ -26,7 +26,7 @@ pub struct Spread {
 /// What one program asks for.
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    /// Its ranks.
+    /// Number of its ranks.
     pub count: u32,
     /// Its own hosts by their places among those of the job, with their slots; none: any host.
     pub hosts: Option<Vec<(u32, Option<u32>)>>,

@@ -81,7 +81,7 @@ pub(crate) enum Down {
     OutputBroken(u8),
     /// Standard input.
     Stdin(Bytes),
-    /// Its end.
+    /// The end of standard input.
     StdinEnd,
     /// mpiexec got this signal.
     Signal(i32),

@@ -104,7 +104,7 @@ impl Supervisor {
         self.verdict()
     }
 
-    /// Gives the proxy shared memory when it wants some. `false`: the proxy has ended, or the answer was that there is none.
+    /// Gives the proxy shared memory on request. `false`: the proxy has ended, or was answered that there is none.
     ///
     /// The first MiB of the first are had at once, more only when the proxy reports that the ranks use MPI at all.
     fn provide(&self, bytes: u64, is_first: bool, cgroup: &Cgroup) -> Result<bool, Error> {
