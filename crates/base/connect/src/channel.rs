@@ -39,9 +39,9 @@ const URGENT: u32 = 1 << 31;
 pub enum Protection {
     /// After the exchange bytes go as they are.
     None = 0,
-    /// They are signed: who changes one ends the connection.
+    /// Bytes are signed: a change of one ends the connection.
     Integrity = 1,
-    /// They are signed and encrypted.
+    /// Bytes are signed and encrypted.
     Encrypt = 2,
 }
 

@@ -60,7 +60,7 @@ pub enum Role {
     Nic = 4,
 }
 
-/// Who calls whom.
+/// The caller, and the process that it calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Who {
     /// What the caller wants to be.
@@ -69,14 +69,14 @@ pub struct Who {
     pub job: u64,
     /// The caller's number: rank or host.
     pub from: u32,
-    /// The number of whom it calls.
+    /// The number of the process that it calls.
     pub to: u32,
 }
 
 /// Why an exchange ends without a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refusal {
-    /// The other side speaks something else.
+    /// The other side uses another protocol.
     Nonsense,
     /// The other side has this version of the exchange.
     Version(u16),

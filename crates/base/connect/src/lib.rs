@@ -1,4 +1,4 @@
-//! Who may speak at a port of a job.
+//! Which callers a port of a job admits.
 //!
 //! Any process that reaches a host can connect to a port, send nothing, or send anything: a port scan does all of that.
 //! So each port of a job asks its callers for a proof that they know the job's [`Secret`], and proves the same, before

@@ -43,7 +43,7 @@ impl Unit {
         })
     }
 
-    /// For messages.
+    /// Its name in messages.
     pub fn name(self) -> &'static str {
         match self {
             Unit::Thread => "hwthread",

@@ -1,4 +1,4 @@
-//! Who may make calls that take as long as the system likes.
+//! Which threads may make calls that take as long as the system likes.
 
 use std::marker::PhantomData;
 

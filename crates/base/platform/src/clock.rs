@@ -8,7 +8,7 @@ fn monotonic() -> (i64, i64) {
     (now.tv_sec, now.tv_nsec)
 }
 
-/// Nanoseconds.
+/// The monotonic time in nanoseconds.
 pub fn nanoseconds() -> u64 {
     let (seconds, nanoseconds) = monotonic();
     seconds as u64 * 1_000_000_000 + nanoseconds as u64

@@ -69,7 +69,7 @@ impl Piece {
         self.0.iov_base as u64
     }
 
-    /// Bytes.
+    /// Length in bytes.
     pub fn len(&self) -> u64 {
         self.0.iov_len as u64
     }

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-/// Readable from [`EventFd::signal`] until [`EventFd::drain`], for all who look meanwhile.
+/// Readable from [`EventFd::signal`] until [`EventFd::drain`], for all threads that look meanwhile.
 #[derive(Debug)]
 pub struct EventFd(OwnedFd);
 
@@ -22,14 +22,14 @@ impl EventFd {
         Ok(EventFd(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
-    /// Makes it readable, and wakes all who sleep on it.
+    /// Makes it readable, and wakes all threads that sleep on it.
     pub fn signal(&self) {
         let one = 1u64.to_ne_bytes();
         // SAFETY: eight readable bytes. It fails only where the counter is full, and then it is readable.
         unsafe { libc::write(self.0.as_raw_fd(), one.as_ptr().cast(), one.len()) };
     }
 
-    /// It is no longer readable.
+    /// Makes it unreadable again.
     pub fn drain(&self) {
         let mut count = [0u8; 8];
         // SAFETY: eight writable bytes. It fails only where there is nothing to take.

@@ -154,11 +154,11 @@ fn set(socket: BorrowedFd<'_>, level: i32, option: i32, value: i32) -> io::Resul
 /// What the other host has answered of what was sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Answered {
-    /// It has all of it.
+    /// The other host has all of it.
     All,
     /// Some is on its way or waits for the other process to read, and the other host answers as far as is known.
     Some,
-    /// It has not answered what was sent again; its last answer is so long ago.
+    /// The other host has not answered what was sent again; its last answer is so long ago.
     Not(Duration),
 }
 

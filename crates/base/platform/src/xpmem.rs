@@ -6,8 +6,8 @@
 //! ```
 //!
 //! The module follows the owner's mappings: an attachment shows what the owner has at these addresses now. An access
-//! where the owner has nothing mapped ends the process by SIGBUS, so who attaches must trust the owner not to unmap
-//! what it has exposed.
+//! where the owner has nothing mapped ends the process by SIGBUS, so a process that attaches must trust the owner not
+//! to unmap what it has exposed.
 
 use std::fmt::Debug;
 use std::fs::{File, OpenOptions};

@@ -72,7 +72,7 @@ pub const SLOT_BYTES: usize = size_of::<Slot>();
 #[derive(Debug)]
 pub struct Word(AtomicU64);
 
-/// Who holds an area.
+/// The members that hold an area.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct Entry {
@@ -194,7 +194,7 @@ pub struct Area {
 
 /// Bits of a slot's first word that count epochs.
 const EPOCH_BITS: u32 = 48;
-/// Beside the epoch: behind its payload the slot holds what [`Area::publish_more`] speaks of.
+/// Beside the epoch: behind its payload the slot holds more ([`Area::publish_more`]).
 const MORE: u64 = 1 << (EPOCH_BITS - 1);
 
 /// Bits of a counter that count members, of which there are at most [`MOST_RANKS`].

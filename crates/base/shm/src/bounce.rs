@@ -1,4 +1,4 @@
-//! Bounce buffers: buffers that a sender lends to one receiver at a time, who may send something back in them.
+//! Bounce buffers: buffers that a sender lends to one receiver at a time, which may send something back in them.
 //!
 //! ```text
 //!   owner                                    receiver
@@ -39,7 +39,7 @@ pub struct BounceHead {
 
 /// No process fills or reads the bounce buffer. So that a fresh segment's are free, zero.
 const FREE: u32 = 0;
-/// By its owner, then by whom it was sent to.
+/// By its owner, then by the receiver.
 const TAKEN: u32 = 1;
 /// By a peer, then by the owner.
 const BORROWED: u32 = 2;

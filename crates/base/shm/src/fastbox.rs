@@ -452,7 +452,7 @@ impl<'a> Receiver<'a> {
     }
 
     /// Gives the current message's memory back. To be called once for each item that is not corrupt. `true`: the
-    /// sender, who may wait for room, can see that there is some.
+    /// sender, which may wait for room, can see that there is some.
     #[inline(always)]
     pub fn advance(&mut self) -> bool {
         self.stamp = self.stamp.wrapping_add(ONE);

@@ -7,8 +7,8 @@
 //!   push it (process_vm_writev)            pull it (process_vm_readv)
 //!   count it as pushed         ------->    wait until own and pushed chunks are all there are
 //! ```
-//! A chunk belongs to who moved the cursor past it, by compare and swap; a side that is elsewhere claims nothing,
-//! so either can finish alone. Each use of a block has a generation, which stands in every word that a
+//! A chunk belongs to the side that moved the cursor past it, by compare and swap; one that is elsewhere claims
+//! nothing, so either can finish alone. Each use of a block has a generation, which stands in every word that a
 //! latecomer could misread.
 //!
 //! *Trust.* The owner checks what the receiver wrote against the exposed memory before it uses it. Counts that are
@@ -40,7 +40,7 @@ pub struct Job {
     pub target: u64,
     /// Offset in the exposed memory.
     pub offset: u64,
-    /// Bytes.
+    /// Bytes to copy.
     pub len: u64,
     /// Bytes of a chunk; the last one may be shorter.
     pub chunk: u64,

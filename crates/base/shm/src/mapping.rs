@@ -69,7 +69,7 @@ struct Head {
 pub struct Identity {
     /// Address of the number in the rank's own memory; zero until it has attached.
     pub address: AtomicU64,
-    /// The number.
+    /// The secret number.
     pub nonce: AtomicU64,
     /// Name by which xpmem lets others attach the rank's memory; zero without it. Written before the address.
     pub xpmem: AtomicU64,

@@ -29,7 +29,7 @@ impl Record {
     #[inline]
     pub fn write(&self, key: u64, words: [u64; WORDS]) {
         self.key.store(0, Ordering::Relaxed);
-        // Pairs with the fence in `read`: who sees one of the new words sees the key gone.
+        // Pairs with the fence in `read`: a reader that sees one of the new words sees the key gone.
         fence(Ordering::Release);
         for (place, word) in self.words.iter().zip(words) {
             place.store(word, Ordering::Relaxed);

@@ -31,7 +31,7 @@ impl SharedMemory {
     /// As [`SharedMemory::map`], at `wish` if nothing is there, a multiple of a page; 0: anywhere.
     ///
     /// # Errors
-    /// As above.
+    /// [`MapError`].
     pub fn map_near(file: &MemoryFile, wish: usize) -> Result<SharedMemory, MapError> {
         SharedMemory::map_part(file, 0..file.bytes, wish)
     }
@@ -61,7 +61,7 @@ impl SharedMemory {
         self.base as usize
     }
 
-    /// Bytes.
+    /// Length in bytes.
     pub fn len(&self) -> usize {
         self.bytes
     }

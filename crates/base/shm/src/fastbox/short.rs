@@ -76,7 +76,7 @@ impl<'a> Receiver<'a> {
     /// Polls for the next message, of whatever kind, up to `polls` times, with a pause after a failed poll; whether it has
     /// arrived.
     ///
-    /// Each poll shares the line with the sender, who must get it back in order to write: polls without a pause come
+    /// Each poll shares the line with the sender, which must get it back in order to write: polls without a pause come
     /// between its stores. On a Zen 4 server, where a pause takes 26 ns, half a round trip takes 1.32 times as long as a
     /// line from core to core, without pauses 1.55; with pauses of 9, 18, 35 and 52 ns 1.43, 1.35, 1.39 and 1.58.
     #[inline(always)]
