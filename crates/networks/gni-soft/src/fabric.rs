@@ -150,7 +150,7 @@ pub enum Submit {
 /// A transaction that has come to its end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Landed {
-    /// Which one.
+    /// The transaction.
     pub ticket: Ticket,
     /// How it went.
     pub status: HwStatus,
@@ -269,7 +269,7 @@ pub trait Fabric {
     /// # Errors
     /// `ERROR_RESOURCE`, `ERROR_NOMEM`.
     fn open_queue(&mut self, entries: u32) -> Result<u32>;
-    /// Closes it.
+    /// Closes an arrival queue.
     fn close_queue(&mut self, queue: u32);
     /// Takes the oldest entry of an arrival queue.
     fn next_entry(&mut self, queue: u32) -> Arrived;

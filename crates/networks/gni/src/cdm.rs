@@ -1,4 +1,4 @@
-//! Communication domains: who talks to whom, and with what permission.
+//! Communication domains: which NICs talk to each other, and with what permission.
 
 use crate::limits;
 use core::ops::BitOr;

@@ -1,4 +1,4 @@
-//! Regions of memory, and what is asked of who uses memory.
+//! Regions of memory, and what is asked of their user.
 
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;

@@ -244,7 +244,7 @@ pub(crate) struct MockEp {
     pub(crate) contexts: BTreeSet<usize>,
     pub(crate) posted: Vec<Posted>,
     pub(crate) unexpected: VecDeque<Unexpected>,
-    /// By context.
+    /// Unexpected messages that a claim holds, by context.
     pub(crate) claimed: BTreeMap<usize, Unexpected>,
     /// Receives for messages without a tag, oldest first.
     pub(crate) rooms: VecDeque<PostedRoom>,

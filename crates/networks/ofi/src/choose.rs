@@ -10,7 +10,7 @@ use crate::library::{Library, text};
 /// What an endpoint should be able to do.
 #[derive(Clone, Debug)]
 pub struct Wishes {
-    /// Capabilities.
+    /// Capabilities (`FI_*`).
     pub caps: u64,
     /// Flags that operations may name.
     pub flags: u64,

@@ -23,9 +23,9 @@ pub struct Address(pub u64);
 /// What the endpoint can do.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Facts {
-    /// Provider.
+    /// Name of the provider.
     pub provider: String,
-    /// Domain.
+    /// Name of the domain.
     pub domain: String,
     /// The library's version, as [`crate::abi::version`] makes it.
     pub version: u32,

@@ -121,7 +121,7 @@ pub fn infinite<R: Rig>(rig: &mut R) {
     assert_eq!(left(&pair.b.nic, md), Threshold::Infinite);
 }
 
-/// `ACK_DISABLE` keeps the initiator from hearing.
+/// With `ACK_DISABLE` the initiator gets no acknowledgement.
 pub fn ack_disabled<R: Rig>(rig: &mut R) {
     let mut pair = Pair::new(rig);
     pair.b.receive(5, buffer(vec![0; 64]), Options::ACK_DISABLE);

@@ -3,7 +3,7 @@
 use crate::FaultPlan;
 use portals::Limits;
 
-/// Who walks the match lists.
+/// What walks the match lists.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Mode {
     /// The host, in interrupts: entries, descriptors and events lie in its memory.
@@ -38,7 +38,7 @@ pub const XT_LIMITS: Limits = Limits {
 /// Settings of one NIC.
 #[derive(Clone, PartialEq, Debug)]
 pub struct NicConfig {
-    /// Who walks the match lists.
+    /// What walks the match lists.
     pub mode: Mode,
     /// What the NIC has.
     pub limits: Limits,

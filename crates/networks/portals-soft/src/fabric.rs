@@ -113,7 +113,7 @@ impl Data<'_> {
 pub enum Sent {
     /// The memory is free again.
     Done,
-    /// It will be; [`Fabric::next_end`] will say so.
+    /// The memory is in use until [`Fabric::next_end`] reports the end.
     Pending,
     /// The target is gone.
     Unreachable,
@@ -132,7 +132,7 @@ pub struct End {
 /// [`Fabric::discard`], one of which is called before the next arrival is asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Arrival {
-    /// Who sent it.
+    /// The sender.
     pub from: Identity,
     /// The header, as it was sent: numbers of another process, unchecked.
     pub header: Header,

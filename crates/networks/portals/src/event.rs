@@ -19,11 +19,11 @@ pub enum EventKind {
     GetPutEnd,
     /// The answer to a get begins to arrive.
     ReplyStart,
-    /// It is here.
+    /// The answer is here.
     ReplyEnd,
     /// A put begins to leave.
     SendStart,
-    /// It has left: its memory may be used again. The target need not have it yet.
+    /// A put has left: its memory may be used again. The target need not have it yet.
     SendEnd,
     /// The target has accepted a put.
     Ack,

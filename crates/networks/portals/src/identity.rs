@@ -1,4 +1,4 @@
-//! Who is who: processes, users, jobs, and who may reach what.
+//! Identities: processes, users, jobs, and what each may reach.
 
 /// A node.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -22,9 +22,9 @@ pub type MatchBits = u64;
 /// What becomes of an entry or descriptor that has become inactive.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Unlink {
-    /// It goes (`PTL_UNLINK`).
+    /// The entry goes (`PTL_UNLINK`).
     Unlink,
-    /// It stays (`PTL_RETAIN`).
+    /// The entry stays (`PTL_RETAIN`).
     Retain,
 }
 

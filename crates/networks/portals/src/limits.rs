@@ -26,15 +26,15 @@ pub struct Limits {
 pub enum Status {
     /// Operations that arrived and that nothing accepted.
     DropCount,
-    /// Their bytes.
+    /// Bytes of the dropped operations.
     DropBytes,
     /// Operations that arrived and were accepted, with acknowledgements and replies.
     ReceiveCount,
-    /// Their bytes.
+    /// Bytes received.
     ReceiveBytes,
     /// Operations, acknowledgements and replies sent.
     SendCount,
-    /// Their bytes.
+    /// Bytes sent.
     SendBytes,
     /// Match entries in use.
     MatchEntries,

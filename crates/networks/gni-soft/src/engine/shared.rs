@@ -22,7 +22,7 @@ pub(super) struct Sending {
     tries: u16,
 }
 
-/// Bytes that the queue keeps for one message: who sent it, its tag and length, and the message.
+/// Bytes that the queue keeps for one message: its sender, tag and length, and the message.
 fn slot(attr: &MsgqAttr) -> u64 {
     u64::from(attr.max_message + 16).next_multiple_of(64)
 }

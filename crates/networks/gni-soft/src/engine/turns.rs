@@ -21,7 +21,7 @@ impl<F: Fabric> SoftNic<F> {
         }
     }
 
-    /// One turn at the time last heard of.
+    /// One turn at the time that was given last.
     pub(super) fn advance(&mut self) {
         self.turn += 1;
         while let Some(Landed { ticket, status }) = self.fabric.poll(self.now) {

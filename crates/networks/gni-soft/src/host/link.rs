@@ -223,7 +223,7 @@ impl Link {
     }
 }
 
-/// Whether nothing is between the two sides. NICs do not sign what they send, so they speak to no relay.
+/// Whether nothing is between the two sides. NICs do not sign what they send, so they accept no relay.
 pub(super) fn is_direct(session: &Session) -> bool {
     session.protection() == Protection::None
 }

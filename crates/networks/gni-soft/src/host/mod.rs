@@ -76,7 +76,7 @@ pub struct HostConfig {
     pub job: u32,
     /// What callers over TCP must prove that they know: random. Peers get it with the locator.
     pub secret: u128,
-    /// Takes a report on the first stranger who calls at the NIC's sockets, to be printed.
+    /// Takes a report on the first stranger that calls at the NIC's sockets, to be printed.
     pub report: Option<fn(&str)>,
     /// Whether to listen for peers of other hosts.
     pub listen: bool,

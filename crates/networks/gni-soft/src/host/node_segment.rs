@@ -183,8 +183,8 @@ impl NodeSegment {
         Err(Error::Resource)
     }
 
-    /// The other node's answer to who claimed the connection: it has set room aside for `credits` messages, or
-    /// not.
+    /// The other node's answer to the NIC that claimed the connection: it has set room aside for `credits` messages,
+    /// or not.
     pub(super) fn answered(&self, pe: PeAddr, credits: Option<u32>) {
         let Some(connection) = self.connection(pe) else { return };
         match credits {

@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 const TICK_MS: i32 = 500;
 /// Bytes read from a connection at a time.
 const GULP: usize = 256 << 10;
-/// Callers accepted in a row, before those accepted already are heard.
+/// Callers accepted in a row, before the accepted ones are read from.
 const CALLERS: usize = 64;
 
 /// A peer process whose end is to be noticed.
@@ -254,7 +254,7 @@ impl Worker {
         }
     }
 
-    /// Takes the callers over TCP who have proven to be of the job.
+    /// Takes the callers over TCP that have proven to be of the job.
     fn hear(&mut self, now: Instant) {
         let own = &self.own;
         let callers = self.strangers.hear(now, platform::random::nonce, |who| own.expects(who));

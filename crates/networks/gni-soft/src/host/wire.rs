@@ -16,7 +16,7 @@ pub(super) const MOST: usize = 1 << 20;
 /// Also the version of what follows.
 const MAGIC: u64 = 0x616c_6865_6e61_4733;
 
-/// The first bytes on a connection within a host: who calls, and what for.
+/// The first bytes on a connection within a host: the caller, and its purpose.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Hello {
     pub(super) purpose: Purpose,
