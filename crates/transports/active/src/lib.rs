@@ -82,7 +82,7 @@ impl Message<'_> {
 /// What is to be sent, but for the payload.
 #[derive(Clone, Copy, Debug)]
 pub struct Head<'a> {
-    /// Who handles it.
+    /// The class that handles it.
     pub class: Class,
     /// What it is, to that class; below [`Class::KINDS`].
     pub kind: u8,
@@ -126,7 +126,7 @@ impl Early {
 /// The active messages of a process: a machine that changes only in its calls, each of which is lent the transport.
 #[derive(Debug, Default)]
 pub struct Active {
-    /// By class and peer, made when first spoken to.
+    /// By class and peer, made with the first frame.
     pairs: [Vec<Option<Box<Pair>>>; Class::COUNT],
     /// Pairs with answers that wait for room, or with a report of credits that is due.
     waiting: Vec<(Class, Peer)>,

@@ -21,7 +21,7 @@ pub(crate) struct Pair {
     kept: VecDeque<Kept>,
     /// Requests whose handler has returned and that count until the answers are sent.
     unanswered: u32,
-    /// It is among those with something that waits for room.
+    /// The pair is among those with something that waits for room.
     pub listed: bool,
 }
 

@@ -6,7 +6,7 @@ use crate::fill;
 use crate::verify;
 use crate::world::{World, calls, next_event};
 
-/// What an endpoint has heard, for [`Heard::take`].
+/// What an endpoint has received, for [`Heard::take`].
 #[derive(Default)]
 struct Heard {
     messages: Vec<bool>,

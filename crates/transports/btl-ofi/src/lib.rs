@@ -46,7 +46,7 @@
 //! back, and ends a sleep: that is on the descriptor of the completion queue, as `fi_trywait` allows. A failed
 //! message ends its peer; a failed read or write fails alone unless the connection is gone.
 //!
-//! Peers are entered in the provider's address table when they are first spoken to.
+//! Peers are entered in the provider's address table with the first message to them.
 //!
 //! # When it is loaded
 //!

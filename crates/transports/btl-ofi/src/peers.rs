@@ -1,4 +1,4 @@
-//! Peers: where they are, and what is known of those that were spoken to.
+//! Peers: where they are, and what is known of those that this process has talked to.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -6,7 +6,7 @@ use btl::{Credits, Peer};
 use ofi::{Address, Card, Endpoint};
 use rdma::{Control, Silent};
 
-/// A peer that was spoken to.
+/// A peer that this process has talked to.
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) peer: Peer,
@@ -68,14 +68,14 @@ impl Peers {
         (peer.0 as usize) < self.places.len()
     }
 
-    /// The connection to a peer that was spoken to.
+    /// The connection to a peer that this process has talked to.
     #[inline]
     pub(crate) fn of(&self, peer: Peer) -> Option<u32> {
         self.places.get(peer.0 as usize).copied().filter(|&place| place != NONE)
     }
 
-    /// The connection to a peer, whom the provider learns of if need be; a peer whose address it refuses is lost from the
-    /// beginning.
+    /// The connection to a peer, which the provider learns of if need be; a peer whose address it refuses is lost from
+    /// the beginning.
     pub(crate) fn connect(&mut self, peer: Peer, endpoint: &mut Endpoint) -> u32 {
         if let Some(place) = self.of(peer) {
             return place;

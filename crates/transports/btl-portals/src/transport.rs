@@ -18,7 +18,7 @@ use std::collections::{HashMap, VecDeque};
 /// The transport over a NIC. See the crate's documentation.
 pub struct Portals<N: Nic> {
     pub(crate) nic: N,
-    /// By peer.
+    /// Process by peer.
     pub(crate) ids: Vec<ProcessId>,
     peers: HashMap<ProcessId, Peer>,
     limits: Limits,

@@ -1,4 +1,4 @@
-//! Callers at the port, who may be strangers.
+//! Callers at the port, which may be strangers.
 
 use crate::network::{Network, Socket};
 use crate::transport::{STRANGER, Tcp};
@@ -6,7 +6,7 @@ use platform::descriptor::is_shortage;
 use std::io;
 use std::time::Instant;
 
-/// Callers accepted in a row, before those accepted already are heard.
+/// Callers accepted in a row, before the accepted ones are read from.
 const CALLERS: usize = 64;
 
 impl Tcp {

@@ -45,7 +45,7 @@ impl Network {
         self.cards.len() as u32
     }
 
-    /// With whom a conversation is.
+    /// The peer of a conversation.
     #[inline]
     pub(crate) fn peer_of(&self, at: u32) -> u32 {
         if self.is_lane(at) { at % self.size() } else { at }

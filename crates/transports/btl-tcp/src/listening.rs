@@ -138,7 +138,7 @@ impl Listening {
     }
 
     /// The transport of process `me` of a job whose processes have these cards. `report` takes the lines about the first
-    /// stranger who calls.
+    /// stranger that calls.
     pub fn open(
         self,
         me: Peer,

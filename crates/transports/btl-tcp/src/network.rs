@@ -221,7 +221,7 @@ pub(crate) enum Role {
     Proven,
     /// The peer has proven that it is of the job, and may confirm.
     Candidate,
-    /// It is the one.
+    /// It is the pair's connection.
     Open,
 }
 

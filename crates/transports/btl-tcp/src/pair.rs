@@ -41,7 +41,7 @@ pub(crate) trait Wires {
     fn hello(&mut self, wire: u32);
     /// Answers the call that came over a wire.
     fn answer(&mut self, wire: u32, verdict: Verdict);
-    /// Tells the peer that this connection is the one.
+    /// Reports to the peer that this connection is the one.
     fn confirm(&mut self, wire: u32);
     /// Closes it.
     fn close(&mut self, wire: u32);
@@ -66,7 +66,7 @@ pub(crate) enum State {
     Resting(Instant),
     /// This is the connection.
     Open(u32),
-    /// Given up.
+    /// The peer is given up.
     Lost,
 }
 

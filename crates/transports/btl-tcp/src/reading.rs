@@ -127,7 +127,7 @@ impl Tcp {
     /// Does what a peer's transport asks for. Whether there is an answer to be sent.
     ///
     /// # Errors
-    /// It is no peer that keeps to the protocol.
+    /// The peer does not keep to the protocol.
     fn take_control(&mut self, at: u32, control: Control) -> Result<bool, Broken> {
         let peer = self.network.peer_of(at);
         let asks = matches!(control, Control::Fetch { .. } | Control::Store { .. });

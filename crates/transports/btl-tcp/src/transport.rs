@@ -62,8 +62,7 @@ pub struct Tcp {
     pub(crate) watch: Watch,
     /// Takes the report that descriptors ran out; `None` once it was made.
     pub(crate) report: Option<fn(&str)>,
-    /// By peer; made when one is first spoken to.
-    /// The lanes beside them follow ([`crate::lanes`]).
+    /// By peer; made with the first message. The lanes beside them follow ([`crate::lanes`]).
     pub(crate) peers: Vec<Option<Box<Conversation>>>,
     /// Peers with which a connection is being made.
     pub(crate) unsettled: Vec<u32>,
@@ -100,7 +99,7 @@ pub fn connects() -> bool {
     CONNECTS.load(Ordering::Relaxed)
 }
 
-/// A peer that was spoken to, or a lane to one.
+/// A peer that this process has talked to, or a lane to one.
 #[derive(Debug)]
 pub(crate) struct Conversation {
     pub(crate) pair: Pair,
@@ -126,7 +125,7 @@ pub(crate) struct Conversation {
     pub(crate) loss: Option<String>,
     /// Its connection is being closed, since descriptors run short.
     pub(crate) closing: Option<Closing>,
-    /// It was spoken to, or spoke, since it was last considered for that.
+    /// Frames went or came since it was last considered for that.
     pub(crate) was_used: bool,
     /// It is one of those watched.
     pub(crate) is_watched: bool,

@@ -239,7 +239,7 @@ fn relay(target: u16, changed: Option<usize>) -> (u16, std::sync::Arc<std::sync:
     (port, heard)
 }
 
-/// Sends 1,000 bytes through a relay; what became of it at the receiver, and what the relay has heard.
+/// Sends 1,000 bytes through a relay; what became of it at the receiver, and what went by at the relay.
 fn relayed(params: &TcpParams, changed: Option<usize>) -> (Result<Vec<u8>, String>, Vec<u8>) {
     let mut listening: Vec<Listening> = (0..2).map(|_| Listening::new(params).expect("listening")).collect();
     let mut cards: Vec<_> = listening.iter().map(Listening::card).collect();

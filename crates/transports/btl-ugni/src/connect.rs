@@ -60,7 +60,7 @@ pub(crate) enum State {
 pub(crate) struct Connection {
     pub(crate) peer: Peer,
     pub(crate) state: State,
-    /// For messages.
+    /// The endpoint for messages.
     pub(crate) messages: Ep,
     /// For transfers, from the first of them on; their events go to another queue.
     transfers: Option<Ep>,
@@ -362,7 +362,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         }
         match Hello::parse(datagram.data()) {
             _ if datagram.state != PostState::Completed => {
-                // A peer that has been heard of meanwhile is there all the same.
+                // A peer whose hello has come meanwhile is there all the same.
                 if self.connections.get(connection).state == State::Connecting {
                     self.lose(connection);
                 }

@@ -104,7 +104,7 @@ pub struct Plan {
 /// all stays within its registrations, whatever the size of the job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MailboxSteps {
-    /// At first.
+    /// Mailboxes of the first step.
     pub first: u32,
     /// Whether each later step makes as many as there are.
     pub doubling: bool,

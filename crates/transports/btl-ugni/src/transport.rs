@@ -100,7 +100,7 @@ pub enum SetupError {
     Nic(&'static str, gni::Error),
     /// The first mailboxes and buffers cannot be registered.
     NoRoom {
-        /// Their bytes.
+        /// Bytes of these mailboxes and buffers.
         bytes: usize,
         /// What the NIC answered.
         error: gni::Error,

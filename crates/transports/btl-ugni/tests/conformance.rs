@@ -117,7 +117,7 @@ fn msgq() -> UgniParams {
     UgniParams { use_msgq: UseMsgq::Always, ..UgniParams::default() }
 }
 
-/// Mailboxes for peers that are spoken to more than twice.
+/// Mailboxes for peers that get more than two messages.
 fn by_use() -> UgniParams {
     UgniParams { use_msgq: UseMsgq::ByUse, msgq_uses: 3, ..UgniParams::default() }
 }
@@ -141,7 +141,7 @@ macro_rules! by_socket {
     };
 }
 
-/// The suite for NICs that lose much: as `awake`, without fairness, since who loses a message waits for its repetition.
+/// The suite for NICs that lose much: as `awake`, without fairness, since a lost message waits for its repetition.
 macro_rules! unlucky {
     ($make:path) => {
         btl_conformance::suite!(@ $make: back_pressure_is_temporary);

@@ -1,4 +1,4 @@
-//! Classes of frames: who takes an arrival.
+//! Classes of frames: the owner of an arrival.
 //!
 //! ```text
 //!   byte 0 of a frame's first header word, and the highest byte of a cookie
@@ -17,7 +17,7 @@ use core::fmt;
 use crate::{Arrival, Peer};
 use mem::PeerBytes;
 
-/// Who takes a frame, or the end of a get or put.
+/// The owner of a frame, or of the end of a get or put.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum Class {

@@ -48,7 +48,7 @@ pub trait FastPath: Btl {
     }
 
     /// As [`Btl::send`], to the peer that `route` leads to, for messages so short that it takes a few stores: at
-    /// most [`SHORT`] bytes of payload. Waking the peer is left to the caller, who by then has nothing to remember.
+    /// most [`SHORT`] bytes of payload. Waking the peer is left to the caller, which by then has nothing to remember.
     ///
     /// # Errors
     /// [`Busy`]; nothing was taken from `payload`. `send` may succeed all the same.

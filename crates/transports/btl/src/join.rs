@@ -75,12 +75,12 @@ pub trait Cards {
     /// The launcher does not answer.
     fn get(&mut self, of: Peer, key: &str) -> Result<Option<String>, Lines>;
 
-    /// Who finds out whether a host that is suspected answers, where the launcher does.
+    /// The launcher's part that finds out whether a suspected host answers, if it has one.
     fn suspects(&mut self) -> Option<Box<dyn Suspects>> {
         None
     }
 
-    /// Waits until all processes of the job are here. For the owner of all transports, who alone knows when.
+    /// Waits until all processes of the job are here. For the owner of all transports, which alone knows when.
     ///
     /// # Errors
     /// A process is gone, or the launcher.

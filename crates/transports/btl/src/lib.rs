@@ -153,7 +153,7 @@ pub enum Access {
 /// A message that has arrived. Its views stay valid until it is given back by [`Btl::release`].
 #[derive(Debug)]
 pub struct Arrival {
-    /// Who sent it, as the transport knows it (not as the message claims).
+    /// The sender, as the transport knows it (not as the message claims).
     pub peer: Peer,
     /// The header, as it was sent; its first byte names the [`Class`].
     pub header: PeerBytes<'static>,

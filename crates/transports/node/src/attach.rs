@@ -165,7 +165,7 @@ fn check(node: &Attach) -> Result<(), Error> {
     Ok(())
 }
 
-/// Agrees on who executes fences: the sleeper for all by membarrier, or each sender.
+/// Agrees on which side executes fences: the sleeper for all by membarrier, or each sender.
 ///
 /// Oversubscribed ranks sleep often, and a membarrier interrupts the other cores; there the senders' fences
 /// are the cheaper side.

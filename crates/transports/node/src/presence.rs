@@ -23,7 +23,7 @@ pub(crate) fn announce(file: &MemoryFile, segment: &Segment, me: usize) -> Optio
 }
 
 impl Node {
-    /// This process leaves MPI, or is there again; what it has written before is seen by who sees that.
+    /// This process leaves MPI, or is there again; a peer that reads this also sees what was written before.
     pub fn set_away(&self, is_away: bool) {
         self.segment.identity(self.me as usize).away.store(u64::from(is_away), Ordering::Release);
     }

@@ -55,9 +55,9 @@ struct Other {
 const UNTRIED: u8 = 0;
 /// The memory of that process id is reached, and is the peer's.
 const PROVEN: u8 = 1;
-/// It cannot be reached.
+/// The peer's memory cannot be reached.
 const REFUSED: u8 = 2;
-/// It was reached, and the system has reported that it is gone, which it does before the process has ended.
+/// It was reached, and the system has reported that it is gone, which happens before the process has ended.
 const GONE: u8 = 3;
 
 impl Reaches {

@@ -34,7 +34,7 @@ impl Runs {
             .expect("a buffer is shorter than 2^63 bytes")
     }
 
-    /// One run.
+    /// One run of `len` bytes.
     pub fn one(address: u64, len: u64) -> Runs {
         Runs { starts: vec![address], ends: vec![len] }
     }

@@ -44,7 +44,7 @@ pub struct SharedSegment {
     memory: SharedMemory,
     nonce: [u64; 2],
     is_in: In,
-    /// Whether this is its maker's, who offers it.
+    /// Whether this is its maker's, which offers it.
     is_offered: bool,
 }
 
@@ -113,7 +113,7 @@ impl SharedSegment {
     /// As [`SharedSegment::create`], the memory at `wish` if nothing is there, a multiple of a page; 0: anywhere.
     ///
     /// # Errors
-    /// As above.
+    /// The system's: no memory.
     pub fn create_near(bytes: usize, wish: usize) -> io::Result<SharedSegment> {
         let file = MemoryFile::create(with_head(bytes)?)?;
         file.allocate()?;
@@ -330,7 +330,7 @@ impl Node {
     /// As [`Node::map_segment`], the memory at `wish` if nothing is there, a multiple of a page; 0: anywhere.
     ///
     /// # Errors
-    /// As above.
+    /// [`TakeError`].
     pub fn map_segment_near(
         &self,
         peer: Peer,

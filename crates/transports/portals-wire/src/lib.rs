@@ -35,9 +35,9 @@ pub struct Wire<B: Btl> {
     /// `Peer(i)` is `ids[i]`.
     ids: Vec<ProcessId>,
     peers: BTreeMap<ProcessId, Peer>,
-    /// By peer.
+    /// What is to be sent, by peer.
     outbound: Vec<Outbound>,
-    /// By peer.
+    /// What comes, by peer.
     inbound: Vec<Inbound>,
     /// Peers whose outbound queue is not empty.
     busy: VecDeque<Peer>,

@@ -1,4 +1,4 @@
-//! The cache's core, without system calls: which ranges are registered, who uses them, which goes first.
+//! The cache's core, without system calls: which ranges are registered, which are in use, which goes first.
 //!
 //! # Finding
 //!

@@ -11,8 +11,8 @@
 //!                                                               └─ settle: sees `begin`, waits for `end`
 //! ```
 //!
-//! A thread whose `munmap` has returned, or that has heard from it, comes after the read, hence after `begin`; so it
-//! finds the monitor at work or the ranges invalid.
+//! A thread whose `munmap` has returned, or that learned it from that one, comes after the read, hence after `begin`;
+//! so it finds the monitor at work or the ranges invalid.
 //!
 //! A slot that is taken while the monitor looks through the table may be missed. Then the monitor looked at it before
 //! it was taken, and the event's change was made before that; the memory is registered later than both, so it is

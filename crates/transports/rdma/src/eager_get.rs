@@ -45,7 +45,7 @@ struct Wants {
 /// A fetch that the receiver should begin, into a buffer that was reserved for it.
 #[derive(Clone, Copy, Debug)]
 pub struct Fetch<H> {
-    /// From whom, in the transport's numbers.
+    /// The sender's connection, in the transport's numbers.
     pub connection: u32,
     /// What the sender asked for.
     pub request: GetInit,
@@ -56,7 +56,7 @@ pub struct Fetch<H> {
 /// A message in a receive buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct Fetched {
-    /// Who sent it.
+    /// The sender.
     pub peer: Peer,
     /// The buffer that holds it.
     pub buffer: u32,
@@ -76,7 +76,7 @@ pub struct EagerGets<H> {
     wanting: VecDeque<Wants>,
     /// Messages that can be delivered, oldest first.
     fetched: VecDeque<Fetched>,
-    /// Longest payload.
+    /// Bytes of the longest payload.
     most: usize,
 }
 
@@ -168,7 +168,7 @@ impl<H: Copy> EagerGets<H> {
         }
     }
 
-    /// The receiver has fetched what it was named; `connection` is who reports it.
+    /// The receiver has fetched what it was named; `connection` is the one that reports it.
     pub fn done(&mut self, connection: u32, name: u32) {
         if let Some(frag) = self.frags.get_mut(name).filter(|frag| frag.connection == connection) {
             frag.fetched = true;

@@ -60,7 +60,7 @@ pub struct Registrar<'a, R: Register> {
     pub interface: R,
     /// Its registrations.
     pub cache: &'a mut Rcache<R::Handle>,
-    /// Who may have how many of them.
+    /// The bounds on their number.
     pub quota: &'a mut Quota,
 }
 
@@ -114,7 +114,7 @@ pub struct Silent {
 }
 
 impl Silent {
-    /// One begins.
+    /// A write or update begins.
     pub fn begin(&mut self) {
         self.under_way += 1;
     }

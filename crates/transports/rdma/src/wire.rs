@@ -6,7 +6,7 @@
 //!   RDMA_COMPLETE  context u32
 //!   REPORT         count u32
 //! ```
-//! Where the network does not show who sent a message, each begins with the sender's peer number.
+//! Where the network does not show a message's sender, each begins with the sender's peer number.
 //!
 //! Numbers are in the byte order of the machine.
 
