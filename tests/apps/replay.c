@@ -1,4 +1,4 @@
-/* A kernel to be recorded: a ring exchange, a persistent exchange, a nonblocking reduction, messages from anyone, probes,
+/* A kernel to be recorded: a ring exchange, a persistent exchange, a nonblocking reduction, messages from any rank, probes,
  * a communicator of every other rank. Each round computes for about half a millisecond. */
 #include <mpi.h>
 #include <stdio.h>

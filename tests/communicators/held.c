@@ -10,7 +10,7 @@
 
 static int rank, size;
 
-/* The sum of all ranks plus one, if everyone of a communicator takes part. */
+/* The sum of all ranks plus one, if every rank of a communicator takes part. */
 static int works(MPI_Comm comm)
 {
     int one = 1, sum = 0, expected;

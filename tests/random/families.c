@@ -33,7 +33,7 @@ static void verify(const struct family *f, int step)
         else
             MPI_Comm_remote_group(f->comm, &here);
         MPI_Group_size(here, &size);
-#ifdef MPICH /* 5.0.2: the group of a Cartesian communicator has those who were left out, too */
+#ifdef MPICH /* 5.0.2: the group of a Cartesian communicator has the ranks that were left out, too */
         if (f->shape == CART)
             size = f->size[side];
 #endif
@@ -338,7 +338,7 @@ static void graph(struct family *to, struct family *from, struct stream *s)
                                        to->out_degree, to->out, how % 2 ? MPI_UNWEIGHTED : weights, MPI_INFO_NULL, 0,
                                        &to->comm);
     } else {
-        /* Anyone may name an edge; in which order neighbours come is the library's choice. */
+        /* Any rank may name an edge; in which order neighbours come is the library's choice. */
         int sources[MAX_EDGES], degrees[MAX_EDGES], targets[MAX_EDGES], mine = 0, in_degree, out_degree, weighted, sum = 0;
         for (e = 0; e < edges; e++)
             if ((int)(mix(how + e) % n) == to->rank) {

@@ -13,7 +13,7 @@ enum { ROUNDS = 30, BYTES = 3 << 20 };
 static int rank, size;
 static unsigned char fixed[BYTES];
 
-/* A ring: everyone sends `bytes` of value `value` + rank and receives its left neighbour's. */
+/* A ring: every rank sends `bytes` of value `value` + rank and receives its left neighbour's. */
 static int ring(unsigned char *out, unsigned char *in, int bytes, int value)
 {
     int right = (rank + 1) % size, left = (rank + size - 1) % size;
