@@ -5,6 +5,9 @@ program ring
   use, intrinsic :: iso_c_binding
   implicit none
   integer :: rank, size, i, token, cls, idx, length
+  integer, allocatable :: ones(:), places(:)
+  type(MPI_Datatype), allocatable :: types(:)
+  type(MPI_Datatype), pointer, contiguous :: nowhere(:)
   type(MPI_Request) :: req(2)
   type(MPI_Status) :: st
   type(MPI_Comm) :: dup
@@ -58,6 +61,24 @@ program ring
   if (.not. there .or. value /= 'a value' .or. length /= 7) stop 45
   call MPI_Info_get_string(info, 'none', length, value, there)
   if (there .or. value /= 'a value') stop 41
+  ! Types beside MPI_IN_PLACE are not looked at: no memory is at the address.
+  call c_f_pointer(transfer(64_c_intptr_t, base), nowhere, [size])
+  allocate(ones(size), places(size), types(size))
+  ones = 1; places = [(8 * i, i = 0, size - 1)]; types = MPI_REAL8
+  b(:size) = rank
+  call MPI_Alltoallw(MPI_IN_PLACE, ones, places, nowhere, b, ones, places, types, MPI_COMM_WORLD)
+  if (any(b(:size) /= [(i, i = 0, size - 1)])) stop 52
+  b(:size) = rank
+  call MPI_Ialltoallw(MPI_IN_PLACE, ones, places, nowhere, b, ones, places, types, MPI_COMM_WORLD, req(1))
+  call MPI_Wait(req(1), MPI_STATUS_IGNORE)
+  if (any(b(:size) /= [(i, i = 0, size - 1)])) stop 53
+  b(:size) = rank
+  call MPI_Alltoallw_init(MPI_IN_PLACE, ones, places, nowhere, b, ones, places, types, MPI_COMM_WORLD, &
+     MPI_INFO_NULL, req(1))
+  call MPI_Start(req(1))
+  call MPI_Wait(req(1), MPI_STATUS_IGNORE)
+  call MPI_Request_free(req(1))
+  if (any(b(:size) /= [(i, i = 0, size - 1)])) stop 54
   call MPI_Win_allocate(80_MPI_ADDRESS_KIND, 8, MPI_INFO_NULL, MPI_COMM_WORLD, base, win)
   call MPI_Win_free(win)
   call MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN)

@@ -68,7 +68,7 @@ pub fn passed(procedure: &Procedure<'_>, argument: &Argument, form: Form<'_>, bu
         (Form::Integer(_), Shape::One) if argument.direction == Direction::In => value(format!("*{n}")),
         (Form::Integer(_), _) => integers(argument, &n),
         (Form::Logical | Form::Handle(_), Shape::One) => one(argument, form, &n),
-        (Form::Logical | Form::Handle(_), _) => several(procedure, argument, form, &n),
+        (Form::Logical | Form::Handle(_), _) => several(procedure, argument, form, &n, buffers),
         (Form::Double, _) => value(format!("*{n}")),
     };
     it.comes = comes(form);
@@ -132,9 +132,15 @@ fn one(argument: &Argument, form: Form<'_>, n: &str) -> Passed {
     }
 }
 
-fn several(procedure: &Procedure<'_>, argument: &Argument, form: Form<'_>, n: &str) -> Passed {
+fn several(
+    procedure: &Procedure<'_>,
+    argument: &Argument,
+    form: Form<'_>,
+    n: &str,
+    buffers: Buffers,
+) -> Passed {
     let module = if form == Form::Logical { "logical" } else { "handle" };
-    let length = length(procedure, argument);
+    let length = length(procedure, argument, buffers);
     let fill = if argument.direction == Direction::Out && form == Form::Logical { "unset" } else { "list" };
     let after = match argument.direction {
         Direction::In => String::new(),
@@ -149,7 +155,7 @@ fn several(procedure: &Procedure<'_>, argument: &Argument, form: Form<'_>, n: &s
 }
 
 /// How many elements an array has.
-fn length(procedure: &Procedure<'_>, argument: &Argument) -> String {
+fn length(procedure: &Procedure<'_>, argument: &Argument, buffers: Buffers) -> String {
     let per =
         argument.marks.iter().find_map(|mark| if let Mark::Per(per) = mark { Some(*per) } else { None });
     let comm = "handle::of(*comm)";
@@ -163,8 +169,9 @@ fn length(procedure: &Procedure<'_>, argument: &Argument) -> String {
         _ => panic!("{}: the table says not how long {} is", procedure.name(), argument.name),
     };
     // Types beside a buffer that is not looked at need not be there.
+    let module = if buffers == Buffers::Address { "sentinel" } else { "section" };
     match argument.name.as_str() {
-        "sendtypes" => format!("if sentinel::is_in_place(sendbuf) {{ 0 }} else {{ {known} }}"),
+        "sendtypes" => format!("if {module}::is_in_place(sendbuf) {{ 0 }} else {{ {known} }}"),
         _ => known,
     }
 }

@@ -85,6 +85,15 @@ pub unsafe fn start(buffer: P) -> P {
     sentinel::buffer(unsafe { descriptor(buffer) }.base)
 }
 
+/// Whether a buffer is `MPI_IN_PLACE`.
+///
+/// # Safety
+/// A descriptor.
+pub unsafe fn is_in_place(buffer: P) -> bool {
+    // SAFETY: the caller's promise.
+    sentinel::is_in_place(unsafe { descriptor(buffer) }.base)
+}
+
 /// Text and its length.
 ///
 /// # Safety
