@@ -2,8 +2,8 @@
 program u
   use mpi
   implicit none
-  integer :: ierr, rank, size, req(2), st(MPI_STATUS_SIZE,2), idx(2), n, x, y
-  logical :: flag
+  integer :: ierr, rank, size, req(2), st(MPI_STATUS_SIZE,2), idx(2), n, x, y, z(2), how, at
+  logical :: flag, done(2)
   integer(MPI_ADDRESS_KIND) :: address
   character(len=MPI_MAX_ERROR_STRING) :: text
   call MPI_Init(ierr)
@@ -25,6 +25,34 @@ program u
   if (.not. flag) stop 53
   call MPI_Get_address(x, address, ierr)
   call MPI_Bcast(MPI_BOTTOM, 0, MPI_INTEGER, 0, MPI_COMM_WORLD, ierr)
+  ! The second request fails, and its position counts from 1 all the same.
+  call MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN, ierr)
+  do how = 1, 2
+    z = 0; done = .false.
+    call MPI_Irecv(x, 1, MPI_INTEGER, 0, 6, MPI_COMM_SELF, req(1), ierr)
+    call MPI_Irecv(y, 1, MPI_INTEGER, 0, 7, MPI_COMM_SELF, req(2), ierr)
+    call MPI_Send(z, 1, MPI_INTEGER, 0, 6, MPI_COMM_SELF, ierr)
+    call MPI_Send(z, 2, MPI_INTEGER, 0, 7, MPI_COMM_SELF, ierr)
+    do while (.not. all(done))
+      n = 0; st = MPI_SUCCESS
+      if (how == 1) call MPI_Waitsome(2, req, n, idx, st, ierr)
+      if (how == 2) call MPI_Testsome(2, req, n, idx, st, ierr)
+      if (n == MPI_UNDEFINED) stop 54
+      do at = 1, n
+        if (idx(at) < 1 .or. idx(at) > 2) stop 55
+        if (done(idx(at))) stop 56
+        done(idx(at)) = .true.
+        if (idx(at) == 2 .and. ierr /= MPI_ERR_IN_STATUS) stop 57
+        if (idx(at) == 2 .neqv. st(MPI_ERROR, at) == MPI_ERR_TRUNCATE) stop 58
+      end do
+    end do
+  end do
+  ! A call that writes no position leaves the array alone.
+  idx = -7
+  call MPI_Waitsome(2, req, n, idx, st, ierr)
+  if (n /= MPI_UNDEFINED .or. any(idx /= -7)) stop 59
+  call MPI_Waitsome(-1, req, n, idx, st, ierr)
+  if (ierr == MPI_SUCCESS .or. any(idx /= -7)) stop 60
   call MPI_Finalize(ierr)
   if (rank == 0) print '(a)', 'ok module'
 end program

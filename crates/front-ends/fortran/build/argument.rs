@@ -66,7 +66,7 @@ pub fn passed(procedure: &Procedure<'_>, argument: &Argument, form: Form<'_>, bu
         (Form::Integer(_), _) if argument.is(Mark::State) => value(state(procedure, &n)),
         (Form::Integer(_), _) if argument.is(Mark::Attribute) => attribute(procedure, argument, &n),
         (Form::Integer(_), Shape::One) if argument.direction == Direction::In => value(format!("*{n}")),
-        (Form::Integer(_), _) => integers(argument, &n),
+        (Form::Integer(_), _) => integers(procedure, argument, &n),
         (Form::Logical | Form::Handle(_), Shape::One) => one(argument, form, &n),
         (Form::Logical | Form::Handle(_), _) => several(procedure, argument, form, &n, buffers),
         (Form::Double, _) => value(format!("*{n}")),
@@ -94,7 +94,7 @@ fn same(n: &str) -> Passed {
 }
 
 /// Integers by address: those with a meaning of their own are numbers in C.
-fn integers(argument: &Argument, n: &str) -> Passed {
+fn integers(procedure: &Procedure<'_>, argument: &Argument, n: &str) -> Passed {
     let mut it = same(n);
     if argument.word() == "weights" {
         it.value = format!("sentinel::weights({n} as P)");
@@ -110,7 +110,11 @@ fn integers(argument: &Argument, n: &str) -> Passed {
         it.value = format!("&raw mut {n}_c as P");
         it.after = format!("index::give({n}, {n}_c);");
     } else if argument.is(Mark::Index) {
-        it.after = format!("if code == 0 {{ index::give_all({n}, *outcount); }}");
+        // Positions come with an error in a status, too: what C has written tells which there are.
+        let length = length(procedure, argument, Buffers::Address);
+        it.before = format!("let mut {n}_c = logical::unset({n}, {length});");
+        it.value = format!("{n}_c.as_mut_ptr() as P");
+        it.after = format!("index::give_list({n}, &{n}_c);");
     }
     it
 }

@@ -13,17 +13,14 @@ pub unsafe fn give(place: *mut i32, value: i32) {
     }
 }
 
-/// Counts the first positions of an array from 1.
+/// Writes the positions that C has answered.
 ///
 /// # Safety
-/// The array has as many elements.
-pub unsafe fn give_all(places: *mut i32, count: i32) {
-    if count == abi::UNDEFINED {
-        return;
-    }
-    for at in 0..count.max(0) as usize {
+/// The array has as many elements as the list.
+pub unsafe fn give_list(places: *mut i32, list: &[i32]) {
+    for (at, value) in list.iter().enumerate() {
         // SAFETY: the caller's promise.
-        unsafe { *places.add(at) = from_one(*places.add(at)) };
+        unsafe { give(places.add(at), *value) };
     }
 }
 
