@@ -8,6 +8,7 @@ program ring
   integer, allocatable :: ones(:), places(:)
   type(MPI_Datatype), allocatable :: types(:)
   type(MPI_Datatype), pointer, contiguous :: nowhere(:)
+  type(MPI_Session) :: session
   type(MPI_Request) :: req(2)
   type(MPI_Status) :: st
   type(MPI_Comm) :: dup
@@ -61,6 +62,22 @@ program ring
   if (.not. there .or. value /= 'a value' .or. length /= 7) stop 45
   call MPI_Info_get_string(info, 'none', length, value, there)
   if (there .or. value /= 'a value') stop 41
+  ! room that no text fills
+  length = huge(1)
+  value = 'old'
+  call MPI_Info_get_string(info, 'key', length, value, there)
+  if (.not. there .or. value /= 'a value' .or. length /= 7) stop 48
+  length = huge(1)
+  call MPI_Info_get_string(info, 'none', length, value, there)
+  if (there .or. length /= huge(1)) stop 49
+  value = 'old'
+  call MPI_Info_get(info, 'key', huge(1), value, there)
+  if (.not. there .or. value /= 'a value') stop 50
+  call MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, session)
+  length = huge(1)
+  call MPI_Session_get_nth_pset(session, MPI_INFO_NULL, 0, length, value)
+  if (length < 1 .or. length > MPI_MAX_PSET_NAME_LEN) stop 51
+  call MPI_Session_finalize(session)
   ! Types beside MPI_IN_PLACE are not looked at: no memory is at the address.
   call c_f_pointer(transfer(64_c_intptr_t, base), nowhere, [size])
   allocate(ones(size), places(size), types(size))

@@ -65,6 +65,9 @@ pub fn passed(procedure: &Procedure<'_>, argument: &Argument, form: Form<'_>, bu
         (Form::Pointer, _) => same(&n),
         (Form::Integer(_), _) if argument.is(Mark::State) => value(state(procedure, &n)),
         (Form::Integer(_), _) if argument.is(Mark::Attribute) => attribute(procedure, argument, &n),
+        (Form::Integer(_), Shape::One) if bounds_text(procedure, argument) => {
+            value(format!("text::room(*{n}) - 1"))
+        }
         (Form::Integer(_), Shape::One) if argument.direction == Direction::In => value(format!("*{n}")),
         (Form::Integer(_), _) => integers(procedure, argument, &n),
         (Form::Logical | Form::Handle(_), Shape::One) => one(argument, form, &n),
@@ -102,9 +105,11 @@ fn integers(procedure: &Procedure<'_>, argument: &Argument, n: &str) -> Passed {
         it.value = format!("sentinel::error_codes({n} as P)");
     } else if argument.word() == "textlen" {
         // Fortran does not count the NUL; without room the text is left alone.
-        it.before = format!("let mut {n}_c = if *{n} == 0 {{ 0 }} else {{ *{n} + 1 }};");
+        it.before = format!(
+            "let {n}_room = text::room(*{n}); let mut {n}_c = if *{n} == 0 {{ 0 }} else {{ {n}_room }};"
+        );
         it.value = format!("&raw mut {n}_c as P");
-        it.after = format!("if code == 0 {{ *{n} = ({n}_c - 1).max(0); }}");
+        it.after = format!("if code == 0 && {n}_c != {n}_room {{ *{n} = ({n}_c - 1).max(0); }}");
     } else if argument.is(Mark::Index) && argument.shape == Shape::One {
         it.before = format!("let mut {n}_c = logical::UNSET;");
         it.value = format!("&raw mut {n}_c as P");
@@ -198,9 +203,9 @@ fn text_in(argument: &Argument, n: &str) -> Passed {
 fn text_out(argument: &Argument, n: &str) -> Passed {
     let Shape::Bounded(bound) = &argument.shape else { panic!("text that comes out is bounded") };
     let capacity = match bound.strip_suffix("+1") {
-        Some(length) => format!("*{length} + 1"),
+        Some(length) => format!("text::room(*{length})"),
         None if bound.starts_with("MAX") => format!("abi::{bound}"),
-        None => format!("*{bound} + 1"),
+        None => format!("text::room(*{bound})"),
     };
     Passed {
         before: format!("let mut {n}_c = text::Output::new({capacity});"),
@@ -208,6 +213,14 @@ fn text_out(argument: &Argument, n: &str) -> Passed {
         after: format!("{n}_c.give({n}, {n}_len);"),
         ..Passed::default()
     }
+}
+
+/// Whether C fills text up to this length, without its NUL.
+fn bounds_text(procedure: &Procedure<'_>, argument: &Argument) -> bool {
+    procedure.entry.function.arguments.iter().any(|it| {
+        let Shape::Bounded(bound) = &it.shape else { return false };
+        bound.strip_suffix("+1") == Some(argument.name.as_str())
+    })
 }
 
 /// Programs of the older interfaces give a buffer, which cannot take an address.

@@ -127,6 +127,18 @@ pub unsafe fn table(texts: *const u8, length: usize, rows: i32, used: i64) -> Ta
     Table { _rows: rows, pointers }
 }
 
+/// The longest text whose length a program gives, with its NUL: a value of an info object or the name of a process set.
+const LONGEST: i32 = max(abi::MAX_INFO_VAL, abi::MAX_PSET_NAME_LEN);
+
+const fn max(one: i32, other: i32) -> i32 {
+    if one > other { one } else { other }
+}
+
+/// Room for as many characters and the NUL, and for the longest text at most: no text is as long as that room.
+pub fn room(characters: i32) -> i32 {
+    characters.min(LONGEST) + 1
+}
+
 /// Text that comes out.
 pub struct Output {
     bytes: Vec<u8>,
