@@ -13,7 +13,7 @@ program ring
   type(MPI_Status) :: st
   type(MPI_Comm) :: dup
   type(MPI_Info) :: info
-  real(8), asynchronous :: a(6,6), b(8)
+  real(8), asynchronous :: a(6,6), b(8), c(4)
   integer(MPI_COUNT_KIND) :: big
   character(len=20) :: value
   integer(MPI_ADDRESS_KIND) :: address
@@ -103,6 +103,26 @@ program ring
   if (i == MPI_SUCCESS) stop 42
   call MPI_Error_class(i, cls)
   if (cls /= MPI_ERR_RANK) stop 43
+  ! Reductions that keep their buffers take no sections, on either side.
+  b = 1; c = 1
+  call MPI_Iallreduce(c, b(1::2), 4, MPI_REAL8, MPI_SUM, MPI_COMM_WORLD, req(1), i)
+  call refused(55)
+  call MPI_Iallreduce(MPI_IN_PLACE, b(1::2), 4, MPI_REAL8, MPI_SUM, MPI_COMM_WORLD, req(1), i)
+  call refused(56)
+  call MPI_Iallreduce(b(1::2), c, 4, MPI_REAL8, MPI_SUM, MPI_COMM_WORLD, req(1), i)
+  call refused(57)
+  call MPI_Ireduce(c, b(1::2), 4_MPI_COUNT_KIND, MPI_REAL8, MPI_SUM, 0, MPI_COMM_WORLD, req(1), i)
+  call refused(58)
+  call MPI_Iscan(c, b(1::2), 4, MPI_REAL8, MPI_SUM, MPI_COMM_WORLD, req(1), i)
+  call refused(59)
+  call MPI_Exscan_init(c, b(1::2), 4, MPI_REAL8, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, req(1), i)
+  call refused(60)
+  call MPI_Ireduce_scatter_block(a, b(1::2), 4, MPI_REAL8, MPI_SUM, MPI_COMM_WORLD, req(1), i)
+  call refused(61)
+  c = 0
+  call MPI_Iallreduce(b(2:5), c, 4, MPI_REAL8, MPI_SUM, MPI_COMM_WORLD, req(1))
+  call MPI_Wait(req(1), MPI_STATUS_IGNORE)
+  if (any(c /= size) .or. any(b /= 1)) stop 62
   call MPI_Sizeof(b, i)
   if (i /= 8) stop 44
   address = 0
@@ -111,4 +131,13 @@ program ring
   if (MPI_COMM_WORLD%MPI_VAL /= world) stop 46
   call MPI_Finalize()
   if (rank == 0) print '(a)', 'ok f08'
+contains
+  subroutine refused(check)
+    integer, intent(in) :: check
+    integer :: class
+    call MPI_Error_class(i, class)
+    if (class == MPI_ERR_BUFFER) return
+    print '(a, i0)', 'check ', check
+    error stop
+  end subroutine
 end program

@@ -302,9 +302,12 @@ pub fn section(procedure: &Procedure<'_>, argument: &Argument) -> Section {
     let all = &procedure.entry.function.arguments;
     let at = all.iter().position(|it| it.name == argument.name).expect("the row's own");
     let next = |step: usize| all.get(at + step).filter(|it| it.direction == Direction::In);
+    let has = |word: &str| all.iter().any(|it| it.word() == word);
+    let reduces = has("op") && !has("win");
     let word = |step: usize| next(step).filter(|it| it.shape == Shape::One).map_or("", Argument::word);
     match (word(1), word(2)) {
-        ("count", "datatype") => Section::Typed,
+        // Buffers of a reduction share count and datatype, and its operation takes no datatype made for one of them.
+        ("count", "datatype") if !reduces => Section::Typed,
         _ if next(1).is_some() || word(1) == "buf" => Section::Whole,
         _ => Section::Start,
     }
