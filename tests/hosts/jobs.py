@@ -370,11 +370,50 @@ def flaps():
     expect(result.code == 0 and not result.err, result)
 
 
+def isolate(how):
+    """Cuts h1 and h2 off from each other, where that is "on"."""
+    for host in (1, 2):
+        subprocess.run(["ip", "-n", HUB, "link", "set", f"v{host}", "type", "bridge_slave", "isolated", how], check=True)
+
+
+def rules(enter, text):
+    """Whether these rules of nft hold from here on, in the namespace that the command `enter` enters."""
+    command = [*enter, "nft", "-f", "-"]
+    return bool(shutil.which("nft")) and subprocess.run(command, input=text, text=True, capture_output=True).returncode == 0
+
+
+def flaps_behind_walls():
+    """A network that fails for less than hosts may be silent ends no job where firewalls let in what calls ranks, and drop other calls:
+    the kernel of a rank tries again long after the network is back."""
+    wall = """table inet wall { chain way { type filter hook input priority 0;
+              iifname eth0 tcp flags & (syn | ack) == syn tcp dport != 23000-23999 drop; }; }"""
+    enter = [["nsenter", "-n", "-t", str(HOLDERS[host])] for host in (1, 2)]
+    go = os.path.join(work, "go")
+    try:
+        if not all(rules(one, wall) for one in enter):
+            return
+        process = start("-n", 2, "-ppn", 1, "--mca", "btl_tcp_ports", "23000-23999", RANK, "init", "exchange", "barrier",
+                        "print=ready\n", "flush", f"await={go}", "exchange", "finalize", hosts="h1,h2")
+        for _ in range(2):
+            while process.stdout.readline() != b"ready\n":
+                pass
+        isolate("on")
+        open(go, "w").close()
+        time.sleep(3.4)
+        isolate("off")
+        result = finish(process)
+        expect(result.code == 0 and not result.err, result)
+    finally:
+        isolate("off")
+        for one in enter:
+            rules(one, "delete table inet wall")
+        if os.path.exists(go):
+            os.unlink(go)
+
+
 def cut_apart():
     """Two hosts that drop each other's packets are both named: mpiexec, which reaches both, knows that no rank has failed. A rank that
     gives the other one up by itself first is the exception."""
-    isolate = lambda how: [subprocess.run(["ip", "-n", HUB, "link", "set", f"v{host}", "type", "bridge_slave", "isolated", how],
-                                          check=True) for host in (1, 2)]
     between = "likely cause: the network between (h1 and h2|h2 and h1): .*both hosts answer mpiexec"
 
     def ends(process, seen):
@@ -483,32 +522,26 @@ def doctor():
     result = job("-n", 2, RANK, launcher="/no/such/launcher")
     three_lines(result.err)
     expect("another launcher" in result.err and "by hand" not in result.err, result)
-    if not shutil.which("nft"):
-        return
-
-    def rules(namespace, text):
-        enter = ["ip", "netns", "exec", namespace] if namespace else []
-        return subprocess.run([*enter, "nft", "-f", "-"], input=text, text=True, capture_output=True).returncode == 0
-
+    hub = ["ip", "netns", "exec", HUB]
     # Long packets to h1 vanish on the way, short ones pass.
     hole = "table bridge hole { chain way { type filter hook forward priority 0; oifname v1 meta length > 1000 drop; }; }"
-    if rules(HUB, hole):
+    if rules(hub, hole):
         try:
             hosts, result = report("h0,h1")
             finding = to("h1", hosts)
             expect(result.code == 1 and finding["verdict"] == "problem" and "swallowed" in finding["seen"], (finding, result))
             expect("ping -M do" in finding["next"], finding)
         finally:
-            rules(HUB, "delete table bridge hole")
+            rules(hub, "delete table bridge hole")
     # A firewall of h0 lets no host call mpiexec.
     wall = "table inet wall { chain way { type filter hook input priority 0; iifname eth0 tcp flags syn reject with tcp reset; }; }"
-    if rules(None, wall):
+    if rules([], wall):
         try:
             result = job("-n", 2, RANK, hosts="h0,h1")
             three_lines(result.err)
             expect("firewall" in result.err and "by hand" not in result.err and "h1" in result.err, result)
         finally:
-            rules(None, "delete table inet wall")
+            rules([], "delete table inet wall")
 
 
 def allocations():
@@ -562,6 +595,7 @@ def main():
         ("kill -9 of mpiexec", kill_mpiexec),
         ("a host is cut off", cut),
         ("a network fails for seconds", flaps),
+        ("a network fails for seconds, and firewalls drop calls", flaps_behind_walls),
         ("two hosts are cut off from each other", cut_apart),
         ("a stopped mpiexec is not dead", stopped),
         ("strangers at mpiexec's port", strangers),

@@ -1,7 +1,8 @@
 //! How a process names a rank that it has lost, in the message with which it ends the job, and one whose host it suspects.
 //! Its launcher looks for what happened to that rank before it believes that the rank is lost.
 
-use std::net::IpAddr;
+use std::fmt::Write;
+use std::net::SocketAddr;
 use std::os::fd::RawFd;
 use std::time::Duration;
 
@@ -19,26 +20,35 @@ pub fn rank(line: &str) -> Option<u32> {
 
 /// Addresses of a suspicion at most.
 const MOST: usize = 16;
+/// Bytes of a greeting at most.
+const GREETING: usize = 256;
 
 /// A rank whose host does not answer another rank.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Suspicion {
     /// The rank.
     pub rank: u32,
-    /// For so long nothing has come from its host.
+    /// For so long its host has owed an answer.
     pub silent: Duration,
     /// The network may be silent for so long at least.
     pub patience: Duration,
-    /// Addresses of its host.
-    pub places: Vec<IpAddr>,
+    /// Where the rank listens.
+    pub places: Vec<SocketAddr>,
+    /// What a process that calls there sends before it closes the connection: the rank takes it for no stranger's.
+    pub greeting: Vec<u8>,
 }
 
 impl Suspicion {
     fn encode(&self) -> String {
-        let places: Vec<String> = self.places.iter().take(MOST).map(IpAddr::to_string).collect();
-        let Suspicion { rank, silent, patience, .. } = self;
-        let (silent, patience) = (silent.as_millis(), patience.as_millis());
-        format!("cmd={SUSPECT} rank={rank} silent={silent} patience={patience} places={}\n", places.join(","))
+        let places: Vec<String> = self.places.iter().take(MOST).map(SocketAddr::to_string).collect();
+        let Suspicion { rank, silent, patience, greeting, .. } = self;
+        let (silent, patience, places) = (silent.as_millis(), patience.as_millis(), places.join(","));
+        let mut line = format!(
+            "cmd={SUSPECT} rank={rank} silent={silent} patience={patience} places={places} greeting="
+        );
+        // Writing to a string cannot fail.
+        greeting.iter().for_each(|byte| _ = write!(line, "{byte:02x}"));
+        line + "\n"
     }
 
     /// What a rank has sent.
@@ -50,8 +60,20 @@ impl Suspicion {
             silent: time("silent")?,
             patience: time("patience")?,
             places: places.collect::<Option<_>>()?,
+            greeting: bytes(line.get("greeting")?)?,
         })
     }
+}
+
+/// The bytes of this hexadecimal text.
+fn bytes(text: &str) -> Option<Vec<u8>> {
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    let byte = |pair: &[u8; 2]| Some((digit(pair[0])? << 4 | digit(pair[1])?) as u8);
+    let (pairs, rest) = text.as_bytes().as_chunks();
+    if pairs.len() > GREETING || !rest.is_empty() {
+        return None;
+    }
+    pairs.iter().map(byte).collect()
 }
 
 /// The way of suspicions to a launcher of our own.
@@ -82,13 +104,18 @@ mod tests {
             rank: 7,
             silent: Duration::from_millis(1200),
             patience: Duration::ZERO,
-            places: vec!["10.0.0.1".parse().unwrap(), "fd00::1".parse().unwrap()],
+            places: vec!["10.0.0.1:4711".parse().unwrap(), "[fd00::1]:80".parse().unwrap()],
+            greeting: vec![0, 0x5a, 0xff],
         };
         let text = suspicion.encode();
         assert_eq!(Suspicion::parse(Line::new(text.trim_end().as_bytes()).unwrap()), Some(suspicion));
         for wrong in [
-            "rank=7 silent=1 patience=2 places=",
-            "rank=-1 silent=1 patience=2 places=10.0.0.1",
+            "rank=7 silent=1 patience=2 places= greeting=",
+            "rank=7 silent=1 patience=2 places=10.0.0.1 greeting=",
+            "rank=-1 silent=1 patience=2 places=10.0.0.1:9 greeting=",
+            "rank=7 silent=1 patience=2 places=10.0.0.1:9",
+            "rank=7 silent=1 patience=2 places=10.0.0.1:9 greeting=5",
+            "rank=7 silent=1 patience=2 places=10.0.0.1:9 greeting=+5",
             "rank=7 silent=1",
         ] {
             let line = format!("cmd={SUSPECT} {wrong}");

@@ -91,7 +91,8 @@ impl Inquest {
     /// report came is reported.
     pub fn find(&mut self, complete: bool, now: Instant) -> Option<Finding> {
         let (since, running) = self.opened.as_ref()?;
-        let best = (0..self.candidates.len()).min_by_key(|&index| self.candidates[index].weight())?;
+        let likely = (0..self.candidates.len()).min_by_key(|&index| self.candidates[index].weight())?;
+        let best = self.behind(likely);
         // Others may be about to abort for the same reason.
         let is_shared = matches!(self.candidates[best].failure, Failure::Abort { .. });
         let all_abort = || (0..running.len()).all(|rank| !running[rank] || self.includes(rank));
@@ -116,6 +117,18 @@ impl Inquest {
         };
         self.close();
         Some(Finding { candidate, others })
+    }
+
+    /// What is behind a rank's loss of another one: that one may have lost a third before, and ended because of it. Of ranks that have
+    /// lost each other it is either.
+    fn behind(&self, index: usize) -> usize {
+        let reason = |&index: &usize| {
+            let lost = failure::lost(&self.candidates[index].failure)?;
+            let is_of_lost =
+                |one: &Candidate| one.culprit.as_ref().is_some_and(|culprit| culprit.includes(lost));
+            self.candidates.iter().position(is_of_lost)
+        };
+        std::iter::successors(Some(index), reason).take(self.candidates.len()).last().unwrap_or(index)
     }
 
     /// Whether `rank` is the culprit of what was reported.
@@ -194,6 +207,17 @@ mod tests {
         assert_eq!(found(&[(0, lost(1)), (1, abort(7))]), [(1, 3); 2]);
         assert_eq!(found(&[(0, lost(1)), (1, exited)]), [(1, 3); 2]);
         assert_eq!(found(&[(0, Failure::Killed(6)), (3, Failure::Killed(9))]), [(3, 3); 2]);
+    }
+
+    #[test]
+    fn a_rank_that_ends_since_it_has_lost_another_one_is_not_what_failed_first() {
+        // Rank 3 sees rank 1 go, which goes since it does not reach rank 2.
+        assert_eq!(found(&[(3, lost(1)), (1, lost(2))]), [(1, 3); 2]);
+        assert_eq!(found(&[(0, lost(3)), (3, lost(1)), (1, lost(2))]), [(1, 3); 3]);
+        // Ranks 1 and 2 do not reach each other.
+        for (rank, _) in found(&[(3, lost(1)), (0, lost(2)), (1, lost(2)), (2, lost(1))]) {
+            assert!(rank == 1 || rank == 2, "{rank}");
+        }
     }
 
     #[test]

@@ -339,6 +339,13 @@ impl Network {
         of_lane.unwrap_or_else(|| self.cards[self.peer_of(at) as usize].places(&self.own)[place])
     }
 
+    /// What a caller that wants no connection sends at a peer's port: the hello of a process of this job for another one than
+    /// that peer, which the peer neither answers nor reports.
+    pub(crate) fn greeting(&self) -> Vec<u8> {
+        let who = self.job.call(self.me, self.me);
+        Calling::new(self.job.secret(), who, &Ends::UNKNOWN, self.security, 0).hello().to_vec()
+    }
+
     /// What happened on a connection, for people.
     pub(crate) fn happened(&self, wire: u32, what: &dyn fmt::Display) -> String {
         let place = self.links.get(wire).map_or("", |link| &link.place);

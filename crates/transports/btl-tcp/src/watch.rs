@@ -107,8 +107,10 @@ impl Tcp {
                         continue;
                     }
                     conversation.silent_since = Some(since);
-                    if silent >= MOMENT && since < now {
-                        self.suspect(at, silent);
+                    // Where nothing was sent, no answer was due.
+                    let owed = silent.min(now.duration_since(since));
+                    if owed >= MOMENT {
+                        self.suspect(at, owed);
                     }
                 }
             }
@@ -142,7 +144,8 @@ impl Tcp {
         let patience = self.watch.patience();
         if let (Some(suspects), false) = (&mut self.watch.suspects, self.network.is_lane(at)) {
             let places = self.network.cards[at as usize].places(&self.network.own);
-            suspects.suspect(&Suspicion { peer: Peer(at), silent, patience, places });
+            let greeting = self.network.greeting();
+            suspects.suspect(&Suspicion { peer: Peer(at), silent, patience, places, greeting });
         }
     }
 

@@ -21,6 +21,8 @@ pub struct Suspicion {
     pub patience: Duration,
     /// Where the peer is reached; the first addresses are tried first.
     pub places: Vec<SocketAddr>,
+    /// What a process that calls there sends before it closes the connection: the peer takes it for no stranger's.
+    pub greeting: Vec<u8>,
 }
 
 /// Takes suspicions, without waiting. One is repeated as long as it lasts, a few times a second at most.

@@ -10,7 +10,6 @@
 //!   period SIGKILL; processes that are left when the last rank is over are killed by `tree::end_all`.
 //! ```
 
-use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
@@ -71,9 +70,8 @@ impl Proxy {
     /// Calls hosts that are suspected, and reports one that has not answered.
     fn look_for_suspects(&mut self, now: Instant) {
         let found = self.suspects.look(self.job.spec.host_silence, now);
-        if let Some(Suspect { by, rank, silent_since, places, .. }) = found {
-            let places = places.iter().map(IpAddr::to_string).collect();
-            let silent = now.duration_since(silent_since);
+        if let Some(Suspect { by, rank, silent, places, .. }) = found {
+            let places = places.iter().map(|place| place.ip().to_string()).collect();
             self.fail(Some(by), Failure::Unreached { rank, places, silent });
         }
         if !self.suspects.is_empty() && !self.ending {

@@ -2,47 +2,58 @@
 //!
 //! ```text
 //!   a rank ── suspicion, repeated while it lasts ──► its proxy calls that host, again and again
-//!                                                     ├─ an answer, or a refusal: the host is there, and the rank waits on
+//!                                                     ├─ an answer, or a refusal: the host was there at that moment
 //!                                                     └─ none for as long as hosts may be silent: reported to mpiexec
 //!   mpiexec ── asks both hosts what has happened there; if both answer, the network between them is at fault
 //! ```
 //!
 //! So two things must agree: what a rank has sent is not acknowledged, and a new call gets no answer. A connection
-//! alone shows less: after an outage the kernel waits long before it tries again. The proxy calls a port at which
-//! nothing listens: the other kernel refuses at once, and no process of the job takes the proxy for a stranger.
+//! alone shows less: after an outage the kernel waits long before it tries again. A call alone shows less, too: a firewall
+//! may let none through. So only the silence counts that the rank reports, and only while the rank repeats it.
+//!
+//! The proxy calls the port at which the suspected rank listens, since what filters packets between the hosts of a job lets
+//! those through. And it calls a port at which nothing listens: the other kernel refuses at once, even where the rank is gone
+//! or its port has no room.
 
-use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::io::Write;
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pmi::lost::Suspicion;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// Nothing has listened at the port `discard` for decades. If something does, that is an answer, too.
-const PORT: u16 = 9;
+const DISCARD: u16 = 9;
 /// Time between two looks, each of which calls anew.
 pub(super) const LOOK: Duration = Duration::from_millis(400);
 /// A host is called for so long at least.
 const TRIED: Duration = Duration::from_secs(2);
-/// A rank that has not repeated its suspicion for so long has none.
+/// A rank repeats its suspicion twice in this time, unless it is busy. What it has said before counts no more.
+const FRESH: Duration = Duration::from_secs(1);
+/// A host that no rank has suspected for so long is called no more.
 const STALE: Duration = Duration::from_secs(2);
-/// Calls under way to one host at most.
+/// Calls under way to one host at most. The oldest are given up: the kernel tries them ever more rarely.
 const MOST: usize = 64;
 
-/// A host that a rank of this one does not reach.
+/// A host that ranks of this one do not reach.
 pub(super) struct Suspect {
     host: u32,
-    /// The rank of this host that suspects, and the rank that it suspects.
+    /// The rank of this host that has suspected for longest, and the rank that it suspects.
     pub by: usize,
     pub rank: u32,
-    /// When something came from the other host last.
-    pub silent_since: Instant,
-    /// When it was called first.
-    called: Instant,
-    /// When the rank has reported its suspicion last.
+    /// For so long that one had no answer when it reported that.
+    pub silent: Duration,
+    /// When that was.
     said: Instant,
+    /// When the host was called first.
+    called: Instant,
+    /// When it has answered a call last.
+    heard: Option<Instant>,
     patience: Duration,
-    pub places: Vec<IpAddr>,
-    calls: Vec<TcpStream>,
+    pub places: Vec<SocketAddr>,
+    greeting: Arc<[u8]>,
+    calls: Vec<Call>,
 }
 
 /// The hosts that are suspected.
@@ -52,19 +63,47 @@ pub(super) struct Suspects(Vec<Suspect>);
 impl Suspects {
     /// Rank `by` of this host suspects `host`. Addresses that this host has, too, lead nowhere.
     pub fn add(&mut self, by: usize, host: u32, suspicion: Suspicion, now: Instant) {
-        if let Some(known) = self.0.iter_mut().find(|suspect| suspect.host == host) {
-            known.said = now;
+        let Suspicion { rank, silent, patience, mut places, greeting } = suspicion;
+        let at = self.0.iter().position(|suspect| suspect.host == host);
+        if let Some(known) = at.map(|at| &mut self.0[at]) {
+            known.patience = known.patience.max(patience);
+            if (known.by, known.rank) == (by, rank) {
+                (known.silent, known.said) = (silent, now);
+                return;
+            }
+            if !known.yields_to(silent, now) {
+                return;
+            }
+        }
+        let own = platform::interfaces::addresses().unwrap_or_default();
+        let leads_away =
+            |place: &SocketAddr| !place.ip().is_loopback() && own.iter().all(|one| one.address != place.ip());
+        places.retain(leads_away);
+        if places.is_empty() {
             return;
         }
-        let Suspicion { rank, silent, patience, mut places } = suspicion;
-        let own = platform::interfaces::addresses().unwrap_or_default();
-        places.retain(|place| !place.is_loopback() && own.iter().all(|one| one.address != *place));
-        if !places.is_empty() {
-            let silent_since = now.checked_sub(silent).unwrap_or(now);
-            let calls = Vec::new();
-            let suspect =
-                Suspect { host, by, rank, silent_since, called: now, said: now, patience, places, calls };
-            self.0.push(suspect);
+        let greeting = greeting.into();
+        match at.map(|at| &mut self.0[at]) {
+            Some(known) => {
+                (known.by, known.rank, known.silent, known.said) = (by, rank, silent, now);
+                (known.places, known.greeting) = (places, greeting);
+            }
+            None => {
+                let (said, called, heard, calls) = (now, now, None, Vec::new());
+                self.0.push(Suspect {
+                    host,
+                    by,
+                    rank,
+                    silent,
+                    said,
+                    called,
+                    heard,
+                    patience,
+                    places,
+                    greeting,
+                    calls,
+                });
+            }
         }
     }
 
@@ -75,38 +114,52 @@ impl Suspects {
 
     /// Calls the hosts anew. Returns one that has not answered for `limit`.
     pub fn look(&mut self, limit: Duration, now: Instant) -> Option<Suspect> {
-        self.0.retain_mut(|suspect| now.duration_since(suspect.said) < STALE && !suspect.answers());
-        let is_over = |suspect: &Suspect| {
-            let silent = now.duration_since(suspect.silent_since);
-            silent >= limit.max(suspect.patience) && now.duration_since(suspect.called) >= TRIED.min(limit)
-        };
-        self.0.iter().position(is_over).map(|found| self.0.remove(found))
+        self.0.retain(|suspect| now.duration_since(suspect.said) < STALE);
+        self.0.iter_mut().for_each(|suspect| suspect.call(now));
+        let found = self.0.iter().position(|suspect| suspect.is_over(limit, now))?;
+        Some(self.0.remove(found))
     }
 }
 
 impl Suspect {
-    /// Whether a call was answered; calls anew if not.
-    fn answers(&mut self) -> bool {
+    /// Whether another rank that had no answer for so long is the better witness.
+    fn yields_to(&self, silent: Duration, now: Instant) -> bool {
+        let passed = now.duration_since(self.said);
+        passed > FRESH || silent > self.silent + passed
+    }
+
+    /// Whether neither the rank nor a call had an answer for `limit`.
+    fn is_over(&self, limit: Duration, now: Instant) -> bool {
+        let unheard = self.heard.map_or(self.silent, |heard| self.silent.min(now.duration_since(heard)));
+        now.duration_since(self.said) <= FRESH
+            && unheard >= limit.max(self.patience)
+            && now.duration_since(self.called) >= TRIED.min(limit)
+    }
+
+    /// Looks whether a call was answered, and calls anew.
+    fn call(&mut self, now: Instant) {
         let mut is_heard = false;
-        self.calls.retain(|call| match outcome(call) {
-            Outcome::None => true,
-            Outcome::Unreached => false,
-            Outcome::Answered => {
-                is_heard = true;
-                false
-            }
+        self.calls.retain(|call| {
+            let outcome = call.outcome();
+            is_heard |= matches!(outcome, Outcome::Answered);
+            matches!(outcome, Outcome::None)
         });
         if is_heard {
-            return true;
+            self.heard = Some(now);
         }
-        for &place in &self.places {
-            if self.calls.len() < MOST {
-                // Without a descriptor or a route there is no call.
-                self.calls.extend(platform::tcp::connect(SocketAddr::new(place, PORT)));
-            }
+        for place in &self.places {
+            // Without a descriptor or a route there is no call.
+            self.calls.extend(Call::begin(*place, &self.greeting));
+            self.calls.extend(Call::begin(SocketAddr::new(place.ip(), DISCARD), &Arc::default()));
         }
-        false
+        self.calls.drain(..self.calls.len().saturating_sub(MOST));
     }
+}
+
+/// A call. Where it was answered, it ends with the greeting.
+struct Call {
+    stream: TcpStream,
+    greeting: Arc<[u8]>,
 }
 
 /// What has come of a call.
@@ -119,77 +172,178 @@ enum Outcome {
     Answered,
 }
 
-fn outcome(call: &TcpStream) -> Outcome {
-    let mut fds = [PollFd::new(call, PollFlags::OUT)];
-    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-    if !matches!(poll(&mut fds, Some(&at_once)), Ok(ready) if ready > 0) {
-        return Outcome::None;
+impl Call {
+    fn begin(place: SocketAddr, greeting: &Arc<[u8]>) -> Option<Call> {
+        let stream = platform::tcp::connect(place).ok()?;
+        Some(Call { stream, greeting: Arc::clone(greeting) })
     }
-    match call.take_error() {
-        Ok(None) => Outcome::Answered,
-        Ok(Some(error)) if error.kind() == std::io::ErrorKind::ConnectionRefused => Outcome::Answered,
-        _ => Outcome::Unreached,
+
+    fn outcome(&self) -> Outcome {
+        let mut fds = [PollFd::new(&self.stream, PollFlags::OUT)];
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        if !matches!(poll(&mut fds, Some(&at_once)), Ok(ready) if ready > 0) {
+            return Outcome::None;
+        }
+        match self.stream.take_error() {
+            Ok(None) => Outcome::Answered,
+            Ok(Some(error)) if error.kind() == std::io::ErrorKind::ConnectionRefused => Outcome::Answered,
+            _ => Outcome::Unreached,
+        }
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        if !self.greeting.is_empty() {
+            // Fails where the connection does not stand: then the rank there has not seen a caller.
+            let _ = self.stream.write(&self.greeting);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Read;
+    use std::net::TcpListener;
 
     const LIMIT: Duration = Duration::from_secs(4);
+    /// Time between two checks of a rank.
+    const CHECK: u64 = 500;
 
-    /// Of a second of silence until now.
-    fn suspicion(patience: Duration, place: &str) -> Suspicion {
-        Suspicion { rank: 3, silent: Duration::from_secs(1), patience, places: vec![place.parse().unwrap()] }
+    fn ms(time: u64) -> Duration {
+        Duration::from_millis(time)
     }
 
-    /// Rank 0 has suspected host 1, which no call reaches.
-    fn suspects(patience: Duration, now: Instant) -> Suspects {
-        let mut suspects = Suspects::default();
-        suspects.add(0, 1, suspicion(patience, "192.0.2.1"), now);
+    fn suspicion(silent: Duration, patience: Duration) -> Suspicion {
+        let places = vec!["192.0.2.1:4711".parse().unwrap()];
+        Suspicion { rank: 3, silent, patience, places, greeting: vec![7; 84] }
+    }
+
+    /// Rank `by` suspects rank 3 on host 1, where no call is answered: a firewall filters the ports.
+    fn suspects(suspects: &mut Suspects, by: usize, silent: Duration, now: Instant) {
+        suspects.add(by, 1, suspicion(silent, Duration::ZERO), now);
         suspects.0[0].places.clear();
-        suspects
+    }
+
+    /// Milliseconds at which host 1 is reported where rank 0 has no answer in these times: it checks twice a second.
+    fn reported(outages: &[(u64, u64)]) -> Option<u64> {
+        let begin = Instant::now();
+        let mut all = Suspects::default();
+        (0..30_000).step_by(100).find(|&time| {
+            let now = begin + ms(time);
+            let outage = outages.iter().find(|(from, to)| (from + 1000..*to).contains(&time));
+            if let Some((from, _)) = outage.filter(|_| time % CHECK == 0) {
+                suspects(&mut all, 0, ms(time - from), now);
+            }
+            time % LOOK.as_millis() as u64 == 0 && all.look(LIMIT, now).is_some()
+        })
     }
 
     #[test]
-    fn a_host_is_reported_after_the_time_that_is_allowed_and_only_while_a_rank_says_so() {
+    fn a_cut_is_reported_after_the_time_that_is_allowed() {
+        let at = reported(&[(200, 60_000)]).unwrap();
+        assert!((4200..=5200).contains(&at), "{at}");
+    }
+
+    #[test]
+    fn an_outage_of_seconds_is_none_although_no_call_is_answered() {
+        assert_eq!(reported(&[(200, 2200)]), None);
+        assert_eq!(reported(&[(200, 4100)]), None);
+    }
+
+    #[test]
+    fn outages_do_not_add_up() {
+        assert_eq!(reported(&[(0, 2600), (2700, 5400), (5500, 8000)]), None);
+        let at = reported(&[(0, 2600), (2700, 5400), (5500, 60_000)]).unwrap();
+        assert!((9500..=10_500).contains(&at), "{at}");
+    }
+
+    #[test]
+    fn an_answered_call_begins_the_silence_anew() {
         let begin = Instant::now();
-        let mut silent = suspects(Duration::ZERO, begin);
-        assert!(silent.look(LIMIT, begin + Duration::from_secs(1)).is_none());
-        silent.add(5, 1, suspicion(Duration::ZERO, "192.0.2.1"), begin + Duration::from_millis(2500));
-        assert!(silent.look(LIMIT, begin + Duration::from_millis(2600)).is_none());
-        let found = silent.look(LIMIT, begin + Duration::from_secs(3)).unwrap();
-        assert_eq!((found.by, found.rank, found.host), (0, 3, 1));
-        let mut heard = suspects(Duration::ZERO, begin);
-        assert!(heard.look(LIMIT, begin + Duration::from_secs(9)).is_none() && heard.is_empty());
+        let mut all = Suspects::default();
+        // The rank's kernel pauses between two tries, while the network works at four seconds.
+        for time in (1000..7900).step_by(100) {
+            suspects(&mut all, 0, ms(time), begin + ms(time));
+            if time == 4000 {
+                all.0[0].heard = Some(begin + ms(time));
+            }
+            assert!(all.look(LIMIT + ms(100), begin + ms(time)).is_none(), "{time}");
+        }
+        suspects(&mut all, 0, ms(8100), begin + ms(8100));
+        assert!(all.look(LIMIT + ms(100), begin + ms(8100)).is_some());
+    }
+
+    #[test]
+    fn the_rank_that_suspects_for_longest_is_the_witness() {
+        let begin = Instant::now();
+        let mut all = Suspects::default();
+        suspects(&mut all, 0, ms(1000), begin);
+        suspects(&mut all, 5, ms(1500), begin);
+        suspects(&mut all, 0, ms(1500), begin + ms(500));
+        assert_eq!((all.0[0].by, all.0[0].silent), (5, ms(1500)));
+        // That one waits no more.
+        suspects(&mut all, 0, ms(4500), begin + ms(3500));
+        let found = all.look(LIMIT, begin + ms(3500)).unwrap();
+        assert_eq!((found.by, found.rank, found.host, found.silent), (0, 3, 1, ms(4500)));
+        assert!(all.is_empty());
+    }
+
+    #[test]
+    fn what_a_rank_repeats_no_more_is_forgotten() {
+        let begin = Instant::now();
+        let mut all = Suspects::default();
+        suspects(&mut all, 0, ms(60_000), begin);
+        assert!(all.look(LIMIT, begin).is_none(), "not called for long enough");
+        assert!(all.look(LIMIT, begin + ms(1900)).is_none() && !all.is_empty());
+        assert!(all.look(LIMIT, begin + ms(9000)).is_none() && all.is_empty());
     }
 
     #[test]
     fn a_user_who_asks_for_more_time_gets_it() {
         let begin = Instant::now();
-        let mut suspects = suspects(Duration::from_secs(30), begin);
+        let mut all = Suspects::default();
+        all.add(0, 1, suspicion(ms(1000), ms(30_000)), begin);
         for second in 1..29 {
-            let now = begin + Duration::from_secs(second);
-            suspects.add(0, 1, suspicion(Duration::ZERO, "192.0.2.1"), now);
-            assert!(suspects.look(LIMIT, now).is_none());
+            let now = begin + ms(1000 * second);
+            suspects(&mut all, 0, ms(1000 * (second + 1)), now);
+            assert!(all.look(LIMIT, now).is_none());
         }
-        assert!(suspects.look(LIMIT, begin + Duration::from_secs(29)).is_some());
+        suspects(&mut all, 0, ms(30_000), begin + ms(29_000));
+        assert!(all.look(LIMIT, begin + ms(29_000)).is_some());
     }
 
     #[test]
-    fn a_host_that_refuses_a_call_is_there() {
-        let now = Instant::now();
-        let mut suspects = suspects(Duration::ZERO, now);
-        suspects.0[0].places = vec!["127.0.0.1".parse().unwrap()];
-        while !suspects.is_empty() {
-            assert!(suspects.look(LIMIT, now).is_none());
+    fn a_host_is_there_that_takes_or_refuses_a_call() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let taken = listener.local_addr().unwrap();
+        let refused = "127.0.0.1:9".parse().unwrap();
+        for place in [taken, refused] {
+            let now = Instant::now();
+            let mut all = Suspects::default();
+            suspects(&mut all, 0, ms(60_000), now);
+            all.0[0].places = vec![place];
+            while all.0[0].heard.is_none() {
+                assert!(all.look(LIMIT, now).is_none());
+            }
+            suspects(&mut all, 0, ms(60_000), now + ms(3900));
+            assert!(all.look(LIMIT, now + ms(3900)).is_none());
         }
+        // A rank that is called knows why.
+        let mut greeting = Vec::new();
+        listener.accept().unwrap().0.read_to_end(&mut greeting).unwrap();
+        assert_eq!(greeting, vec![7; 84]);
     }
 
     #[test]
     fn addresses_of_the_own_host_are_not_called() {
-        let mut suspects = Suspects::default();
-        suspects.add(0, 1, suspicion(Duration::ZERO, "127.0.0.1"), Instant::now());
-        assert!(suspects.is_empty());
+        let mut all = Suspects::default();
+        let own = Suspicion {
+            places: vec!["127.0.0.1:4711".parse().unwrap()],
+            ..suspicion(ms(1000), Duration::ZERO)
+        };
+        all.add(0, 1, own, Instant::now());
+        assert!(all.is_empty());
     }
 }

@@ -55,8 +55,7 @@ struct ToLauncher(pmi::lost::Suspicions);
 
 impl Suspects for ToLauncher {
     fn suspect(&mut self, suspicion: &Suspicion) {
-        let Suspicion { peer, silent, patience, places } = suspicion;
-        let (rank, places) = (peer.0, places.iter().map(|place| place.ip()).collect());
-        self.0.tell(&pmi::lost::Suspicion { rank, silent: *silent, patience: *patience, places });
+        let Suspicion { peer, silent, patience, places, greeting } = suspicion.clone();
+        self.0.tell(&pmi::lost::Suspicion { rank: peer.0, silent, patience, places, greeting });
     }
 }
