@@ -18,6 +18,14 @@ pub fn rank(line: &str) -> Option<u32> {
     rest.starts_with(IS_LOST).then(|| rank.parse().ok()).flatten()
 }
 
+/// What such a message says of a connection that the other process, or the kernel at that one's end, has closed.
+const CLOSED: [&str; 3] = ["it closed the connection", "Connection reset by peer", "Broken pipe"];
+
+/// Whether the end of the lost rank explains what such a message says. It does not explain that a host is silent.
+pub fn is_closed(message: &str) -> bool {
+    CLOSED.iter().any(|words| message.contains(words))
+}
+
 /// Addresses of a suspicion at most.
 const MOST: usize = 16;
 /// Bytes of a greeting at most.

@@ -155,6 +155,14 @@ pub(crate) fn lost(failure: &Failure) -> Option<usize> {
     }
 }
 
+/// The rank that has been lost, where its end explains that.
+pub(crate) fn lost_by_end(failure: &Failure) -> Option<usize> {
+    match failure {
+        Failure::Abort { message, .. } if pmi::lost::is_closed(message) => blamed(message),
+        _ => None,
+    }
+}
+
 /// Whether two failures are the same but for the rank: the same error of the same call, addresses apart.
 pub(crate) fn is_same(one: &Failure, other: &Failure) -> bool {
     match (one, other) {

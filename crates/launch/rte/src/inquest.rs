@@ -30,6 +30,7 @@ impl Candidate {
     fn weight(&self) -> u8 {
         match &self.failure {
             Failure::Killed(libc::SIGABRT | libc::SIGPIPE | libc::SIGTERM | libc::SIGHUP) => 1,
+            failure if failure::lost_by_end(failure).is_some() => 4,
             failure if failure::lost(failure).is_some() => 3,
             Failure::ExitedInMpi(_) | Failure::Exited(_) | Failure::Abort { .. } => 2,
             _ => 0,
@@ -119,11 +120,10 @@ impl Inquest {
         Some(Finding { candidate, others })
     }
 
-    /// What is behind a rank's loss of another one: that one may have lost a third before, and ended because of it. Of ranks that have
-    /// lost each other it is either.
+    /// What is behind a rank's loss of another one by that one's end: that one may have ended since it has lost a third.
     fn behind(&self, index: usize) -> usize {
         let reason = |&index: &usize| {
-            let lost = failure::lost(&self.candidates[index].failure)?;
+            let lost = failure::lost_by_end(&self.candidates[index].failure)?;
             let is_of_lost =
                 |one: &Candidate| one.culprit.as_ref().is_some_and(|culprit| culprit.includes(lost));
             self.candidates.iter().position(is_of_lost)
@@ -178,6 +178,12 @@ mod tests {
         Failure::Abort { code: 1, message }
     }
 
+    fn closed(rank: usize) -> Failure {
+        let message =
+            format!("alhena: rank {rank} {}: messages\nseen: it closed the connection", pmi::lost::IS_LOST);
+        Failure::Abort { code: 1, message }
+    }
+
     fn abort(code: i32) -> Failure {
         Failure::Abort { code, message: String::new() }
     }
@@ -212,10 +218,15 @@ mod tests {
     #[test]
     fn a_rank_that_ends_since_it_has_lost_another_one_is_not_what_failed_first() {
         // Rank 3 sees rank 1 go, which goes since it does not reach rank 2.
-        assert_eq!(found(&[(3, lost(1)), (1, lost(2))]), [(1, 3); 2]);
-        assert_eq!(found(&[(0, lost(3)), (3, lost(1)), (1, lost(2))]), [(1, 3); 3]);
+        assert_eq!(found(&[(3, closed(1)), (1, lost(2))]), [(1, 3); 2]);
+        assert_eq!(found(&[(0, closed(3)), (3, closed(1)), (1, lost(2))]), [(1, 3); 3]);
+        // Rank 2 sees rank 3 go after that.
+        assert_eq!(found(&[(3, closed(1)), (1, lost(2)), (2, closed(3))]), [(1, 3); 3]);
+        assert_eq!(found(&[(0, closed(3)), (3, closed(1)), (1, lost(2)), (2, closed(3))]), [(1, 3); 4]);
+        // Rank 2 ends in silence.
+        assert_eq!(found(&[(0, closed(3)), (3, closed(1)), (1, closed(2))]), [(1, 3); 3]);
         // Ranks 1 and 2 do not reach each other.
-        for (rank, _) in found(&[(3, lost(1)), (0, lost(2)), (1, lost(2)), (2, lost(1))]) {
+        for (rank, _) in found(&[(3, closed(1)), (1, lost(2)), (2, lost(1))]) {
             assert!(rank == 1 || rank == 2, "{rank}");
         }
     }
