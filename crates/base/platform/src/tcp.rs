@@ -57,19 +57,35 @@ pub fn connect(address: SocketAddr) -> io::Result<TcpStream> {
 /// # Errors
 /// The system's, for the last of the ports; `AddrInUse` names the port.
 pub fn listen(ports: impl IntoIterator<Item = u16>) -> io::Result<TcpListener> {
-    let mut bound = Err(io::ErrorKind::InvalidInput.into());
+    let mut listens = Err(io::ErrorKind::InvalidInput.into());
     for port in ports {
-        bound = bind(port);
-        if bound.is_ok() {
+        listens = listen_at(port);
+        if listens.is_ok() {
             break;
         }
     }
-    let socket = bound?;
+    listens
+}
+
+/// Listens on this port. Two sockets may be bound to one port as long as neither listens: the second one to listen is refused.
+fn listen_at(port: u16) -> io::Result<TcpListener> {
+    let socket = bind(port)?;
     // All peers may call at once, before the owner accepts one; the system cuts this to its own limit.
     // SAFETY: no pointers.
     let listens = unsafe { libc::listen(socket.as_raw_fd(), i32::MAX) };
-    succeeded(listens)?;
+    succeeded(listens).map_err(|error| in_use(port, error))?;
     Ok(TcpListener::from(socket))
+}
+
+/// Names the port that another process has.
+fn in_use(port: u16, error: io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(libc::EADDRINUSE) => io::Error::new(
+            error.kind(),
+            format!("another process has port {port}, at one address of this host at least"),
+        ),
+        _ => error,
+    }
 }
 
 /// A socket with a port of all addresses.
@@ -77,11 +93,7 @@ fn bind(port: u16) -> io::Result<OwnedFd> {
     bind_in(libc::AF_INET6, port).or_else(|error| match error.raw_os_error() {
         // The host has no IPv6, or no address of it.
         Some(libc::EAFNOSUPPORT | libc::EADDRNOTAVAIL) => bind_in(libc::AF_INET, port),
-        Some(libc::EADDRINUSE) => Err(io::Error::new(
-            error.kind(),
-            format!("another process has port {port}, at one address of this host at least"),
-        )),
-        _ => Err(error),
+        _ => Err(in_use(port, error)),
     })
 }
 
@@ -275,6 +287,25 @@ mod tests {
             // Nor can another socket take it from us there.
             assert!(std::net::TcpListener::bind((address, port)).is_err());
             assert!(address == "::1" || std::net::TcpStream::connect((address, port)).is_ok());
+        }
+    }
+
+    #[test]
+    fn sockets_that_look_for_a_port_at_once_get_one_each() {
+        // Above the ports that the system gives.
+        let (threads, rounds) = (8, 50);
+        let start = std::sync::Barrier::new(threads);
+        for round in 0..rounds {
+            let first = 61_000 + 64 * round;
+            let look = || {
+                start.wait();
+                listen(first..first + 64)
+            };
+            std::thread::scope(|scope| {
+                let looking: Vec<_> = (0..threads).map(|_| scope.spawn(look)).collect();
+                let got: Vec<_> = looking.into_iter().map(|thread| thread.join().unwrap()).collect();
+                assert!(got.iter().all(Result::is_ok), "{got:?}");
+            });
         }
     }
 
