@@ -1,6 +1,6 @@
 /* Processes that leave MPI by the end of their last session, while others stay.
  *
- * usage: mpiexec -n N leave late|buffered|apart|again|gone|crash
+ * usage: mpiexec -n N leave late|buffered|apart|again|gone|early|crash
  */
 #define _POSIX_C_SOURCE 200809L
 #include "startup.h"
@@ -136,6 +136,30 @@ static void again(void) {
         puts("ok a process leaves and comes back, 20 times");
 }
 
+/* Rank 2 has given its part of collectives, leaves and ends; rank 1 gives its own much later, and rank 0 waits for it. */
+static void early(void) {
+    MPI_Session session;
+    MPI_Comm comm = begin(&session, "early", MPI_ERRORS_ARE_FATAL);
+    MPI_Request request;
+    int rank, size, sum = 0, all[8] = {0}, good = 1;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    MPI_Barrier(comm);
+    MPI_Barrier(comm);
+    if (rank == 1)
+        pause_ms(2500);
+    MPI_Reduce(&rank, &sum, 1, MPI_INT, MPI_SUM, 0, comm);
+    MPI_Igather(&rank, 1, MPI_INT, all, 1, MPI_INT, 0, comm, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Comm_free(&comm);
+    MPI_Session_finalize(&session);
+    for (int i = 0; i < size && rank == 0; i++)
+        good &= all[i] == i;
+    CHECK(rank != 0 || (good && sum == size * (size - 1) / 2), "the sum is %d", sum);
+    if (rank == 0 && !failed)
+        puts("ok collectives end to which a process has given its part before it left");
+}
+
 /* Rank 1 waits for a message of rank 0, which leaves without sending it: an error of the receive, and of nothing else. */
 static void gone(void) {
     MPI_Session session;
@@ -198,6 +222,8 @@ int main(int argc, char **argv) {
         again();
     else if (strcmp(what, "gone") == 0)
         gone();
+    else if (strcmp(what, "early") == 0)
+        early();
     else if (strcmp(what, "crash") == 0)
         crash();
     else

@@ -111,6 +111,11 @@ int main(int argc, char **argv)
         code = alhena_notices(1, 1, &count, win);
         printf("%s rank %d: a notice that nobody can raise any more: %d\n", class_of(code) == MPI_ERR_PROC_ABORTED ? "ok" : "FAIL", rank,
                class_of(code));
+        code = MPI_Ibarrier(MPI_COMM_WORLD, &request);
+        for (i = 0; code == MPI_SUCCESS && !i;)
+            code = MPI_Test(&request, &i, MPI_STATUS_IGNORE);
+        printf("%s rank %d: tests of a barrier with a process that has ended: %d\n", class_of(code) == MPI_ERR_PROC_ABORTED ? "ok" : "FAIL",
+               rank, class_of(code));
         code = MPI_Barrier(copy);
         printf("%s rank %d: a barrier with a process that has ended: %d\n", class_of(code) == MPI_ERR_PROC_ABORTED ? "ok" : "FAIL", rank,
                class_of(code));

@@ -338,7 +338,7 @@ impl Running {
     /// differs from theirs fails.
     pub(super) fn compare_if_due(&mut self, state: &mut State) -> Result<()> {
         if self.uses_area()
-            && let Some(lost) = state.loss_in(self.comm())
+            && let Some(lost) = state.loss_in(self.comm(), None)
         {
             self.fail(lost, &mut state.p2p);
             return Err(lost);

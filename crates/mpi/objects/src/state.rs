@@ -173,16 +173,19 @@ const LOST: Error = Error::new(abi::ERR_PROC_ABORTED, "a process has ended that 
 
 /// What ends waits by other ways than requests, which the message layer ends.
 impl State {
-    /// For processes of a communicator: one of them is lost.
+    /// For a collective of a communicator: one of its processes is lost. A process that has sent its goodbye has done its
+    /// part of all that it has begun, so it is lost to the rank alone that waits for it: `awaited`, if that is one rank.
     #[inline]
-    pub fn loss_in(&self, comm: abi::Comm) -> Option<Error> {
-        if self.lost.is_empty() { None } else { self.loss_among(comm) }
+    pub fn loss_in(&self, comm: abi::Comm, awaited: Option<usize>) -> Option<Error> {
+        if self.lost.is_empty() { None } else { self.loss_among(comm, awaited) }
     }
 
     #[cold]
-    fn loss_among(&self, comm: abi::Comm) -> Option<Error> {
+    fn loss_among(&self, comm: abi::Comm, awaited: Option<usize>) -> Option<Error> {
         let comm = self.comms.get(comm).ok()?;
-        self.lost.iter().any(|&peer| comm.contains(peer)).then_some(LOST)
+        let awaited = awaited.and_then(|rank| comm.peers.get(rank));
+        let is_missed = |peer: &Peer| awaited == Some(&peer.0) || !self.p2p.has_left(*peer);
+        self.lost.iter().any(|peer| comm.contains(*peer) && is_missed(peer)).then_some(LOST)
     }
 
     /// For a message of `source`.

@@ -127,8 +127,10 @@ impl State {
     #[inline]
     fn advance(&mut self) -> bool {
         let mut happened = engine::poll(self) > 0;
-        if let Some(peer) = self.p2p.next_lost() {
+        while let Some(peer) = self.p2p.next_lost() {
             (self.on_loss)(self, peer);
+            // Threads that wait for what the peer was to bring about learn of it, too.
+            happened = true;
         }
         if self.requests.has_work() {
             happened |= engine::advance_all(self);
@@ -237,6 +239,15 @@ pub fn make_progress(t: &mut Token) {
     advance(t, false);
 }
 
+/// Has the transports look for peers that have ended without a word, where there may be such; for waits of a limited time,
+/// each of which is too short to look itself.
+#[cold]
+pub fn look_for_losses(state: &mut State) {
+    if state.must_look_for_losses() {
+        state.look_for_losses();
+    }
+}
+
 fn advance(t: &mut Token, polls: bool) {
     let (due, yields, after) = {
         let mut state = t.lock();
@@ -244,8 +255,8 @@ fn advance(t: &mut Token, polls: bool) {
             state.fruitless_polls = 0;
         } else if polls {
             state.fruitless_polls = state.fruitless_polls.checked_add(1).unwrap_or(FRUITLESS_POLLS);
-            if state.fruitless_polls.is_multiple_of(POLLS_FOR_A_LOOK) && state.must_look_for_losses() {
-                state.look_for_losses();
+            if state.fruitless_polls.is_multiple_of(POLLS_FOR_A_LOOK) {
+                look_for_losses(&mut state);
             }
         }
         let yields =

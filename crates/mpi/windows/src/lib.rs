@@ -120,7 +120,7 @@ use objects::domain::Token;
 use objects::errhandler::Handler;
 use objects::group::Group;
 use objects::handle::{self, Kind};
-use objects::wait::{wait_actively, wait_actively_until};
+use objects::wait::{look_for_losses, wait_actively, wait_actively_until};
 
 pub use combine::{accumulate, compare_and_swap, fetch_and_op, get_accumulate, raccumulate, rget_accumulate};
 pub use create::{allocate, create, create_dynamic, free};
@@ -408,7 +408,9 @@ fn await_living<R>(
         if let Some(outcome) = outcome {
             return outcome;
         }
-        check(WINDOWS.get_mut(&mut t.lock().tables).get_mut(win)?)?;
+        let mut state = t.lock();
+        look_for_losses(&mut state);
+        check(WINDOWS.get_mut(&mut state.tables).get_mut(win)?)?;
     }
 }
 

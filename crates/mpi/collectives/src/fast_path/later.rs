@@ -89,6 +89,9 @@ impl Operation<State> for Later {
             let result = started.exchange.result();
             return self.end(state, result);
         }
+        if let Some(lost) = state.loss_in(self.comm, started.exchange.awaited()) {
+            return self.end(state, Err(lost));
+        }
         match started
             .logged
             .filter(|_| self.log_reads.is_due(state))

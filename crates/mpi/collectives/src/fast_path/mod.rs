@@ -187,7 +187,7 @@ fn complete(t: &mut Token, comm: abi::Comm, started: Started<'_>) -> Result<()> 
             (0..polls).any(|_| exchange.poll()) || hint.is_some_and(|hint| keep_polling(exchange, hint));
         let result = match over {
             true => exchange.result(),
-            false => match (state.loss_in(comm), logged.as_ref()) {
+            false => match (state.loss_in(comm, exchange.awaited()), logged.as_ref()) {
                 (Some(lost), _) => Err(lost),
                 (None, Some(logged)) if log_reads.is_due(state) => Err(disagreement(state, comm, logged)?),
                 _ => return None,
