@@ -1,4 +1,4 @@
-/* What the system counts for this process. */
+/* What the system knows of processes. */
 #ifndef PROCESS_H
 #define PROCESS_H
 
@@ -50,5 +50,21 @@ static inline long status_kib(const char *format)
 static inline long resident(void) { return status_kib("VmRSS: %ld"); }
 static inline long peak(void) { return status_kib("VmHWM: %ld"); }
 static inline long mapped(void) { return status_kib("VmSize: %ld"); }
+
+/* Whether a process has not ended; its parent may not have collected it yet. */
+static inline int is_there(int pid)
+{
+    char path[64], state = 'Z';
+    FILE *file;
+
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    file = fopen(path, "r");
+    if (file) {
+        if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+            state = 'Z';
+        fclose(file);
+    }
+    return state != 'Z' && state != 'X';
+}
 
 #endif

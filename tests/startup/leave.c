@@ -3,6 +3,7 @@
  * usage: mpiexec -n N leave late|buffered|apart|again|gone|early|crash
  */
 #define _POSIX_C_SOURCE 200809L
+#include "process.h"
 #include "startup.h"
 #include <signal.h>
 #include <string.h>
@@ -46,19 +47,6 @@ static void late(int buffered) {
     }
     /* Not freed: that would wait for the message where a buffer is attached. */
     MPI_Session_finalize(&session);
-}
-
-/* Whether a process has not ended; its parent may not have heard of that yet. */
-static int is_there(int pid) {
-    char path[64], state = 'Z';
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    FILE *file = fopen(path, "r");
-    if (file != NULL) {
-        if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
-            state = 'Z';
-        fclose(file);
-    }
-    return state != 'Z' && state != 'X';
 }
 
 /* Ranks 0 and 1 meet the others, disconnect and end; the others go on, also after the two processes are gone. */

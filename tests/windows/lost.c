@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "process.h"
 #include "windows.h"
 
 enum { CELLS = 16, STEPS = 60, MOST_RANKS = 8, MOST = 8 };
@@ -280,7 +281,7 @@ int main(int argc, char **argv)
     fflush(stdout);
     MPI_Barrier(living);
     /* Until it dies, the last rank counts on the others. */
-    while (kill(theirs, 0) == 0)
+    while (is_there(theirs))
         usleep(1000);
     _exit(failures || wrong);
 }
