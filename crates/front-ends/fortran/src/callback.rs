@@ -45,7 +45,26 @@ macro_rules! program {
     };
 }
 
-unsafe extern "C" fn copy_of_program(
+/// The integer that a program has for values of attributes: `INTEGER(KIND=MPI_ADDRESS_KIND)`, in the procedures of MPI-1
+/// `INTEGER`.
+trait Value: Copy + Into<i64> {
+    /// As many bits of a number as it holds.
+    fn of(number: i64) -> Self;
+}
+
+impl Value for i64 {
+    fn of(number: i64) -> i64 {
+        number
+    }
+}
+
+impl Value for i32 {
+    fn of(number: i64) -> i32 {
+        number as i32
+    }
+}
+
+unsafe extern "C" fn copy_of_program<V: Value>(
     object: usize,
     key: i32,
     own: P,
@@ -55,10 +74,11 @@ unsafe extern "C" fn copy_of_program(
 ) -> i32 {
     // SAFETY: C calls with what `kept` has made; all arguments are places here.
     unsafe {
-        let State { functions, mut extra } = state(own);
-        let (mut object, mut key, mut value) = (handle::to(object), key, attribute::number(value));
+        let State { functions, extra } = state(own);
+        let (mut object, mut key, mut extra) = (handle::to(object), key, V::of(extra));
+        let mut value = V::of(attribute::number(value));
         let (mut new, mut yes, mut code) = (value, 0, 0);
-        program!(functions[0], (i32, i32, i64, i64, i64, i32, i32))(
+        program!(functions[0], (i32, i32, V, V, V, i32, i32))(
             &mut object,
             &mut key,
             &mut extra,
@@ -69,67 +89,19 @@ unsafe extern "C" fn copy_of_program(
         );
         *flag = logical::of(yes);
         if yes != 0 {
-            *copy = attribute::keep(new);
+            *copy = attribute::keep(new.into());
         }
         code
     }
 }
 
-unsafe extern "C" fn delete_of_program(object: usize, key: i32, value: P, own: P) -> i32 {
-    // SAFETY: as above.
-    unsafe {
-        let State { functions, mut extra } = state(own);
-        let (mut object, mut key, mut value, mut code) =
-            (handle::to(object), key, attribute::number(value), 0);
-        program!(functions[1], (i32, i32, i64, i64, i32))(
-            &mut object,
-            &mut key,
-            &mut value,
-            &mut extra,
-            &mut code,
-        );
-        code
-    }
-}
-
-unsafe extern "C" fn copy_short_of_program(
-    object: usize,
-    key: i32,
-    own: P,
-    value: P,
-    copy: *mut P,
-    flag: *mut i32,
-) -> i32 {
+unsafe extern "C" fn delete_of_program<V: Value>(object: usize, key: i32, value: P, own: P) -> i32 {
     // SAFETY: as above.
     unsafe {
         let State { functions, extra } = state(own);
-        let (mut object, mut key, mut extra) = (handle::to(object), key, extra as i32);
-        let mut value = attribute::number(value) as i32;
-        let (mut new, mut yes, mut code) = (value, 0, 0);
-        program!(functions[0], (i32, i32, i32, i32, i32, i32, i32))(
-            &mut object,
-            &mut key,
-            &mut extra,
-            &mut value,
-            &mut new,
-            &mut yes,
-            &mut code,
-        );
-        *flag = logical::of(yes);
-        if yes != 0 {
-            *copy = attribute::keep(i64::from(new));
-        }
-        code
-    }
-}
-
-unsafe extern "C" fn delete_short_of_program(object: usize, key: i32, value: P, own: P) -> i32 {
-    // SAFETY: as above.
-    unsafe {
-        let State { functions, extra } = state(own);
-        let (mut object, mut key, mut extra) = (handle::to(object), key, extra as i32);
-        let (mut value, mut code) = (attribute::number(value) as i32, 0);
-        program!(functions[1], (i32, i32, i32, i32, i32))(
+        let (mut object, mut key, mut extra) = (handle::to(object), key, V::of(extra));
+        let (mut value, mut code) = (V::of(attribute::number(value)), 0);
+        program!(functions[1], (i32, i32, V, V, i32))(
             &mut object,
             &mut key,
             &mut value,
@@ -220,22 +192,22 @@ pub const EXTENT: Extent = extent_of_program;
 
 /// What C has for a procedure that copies an attribute.
 pub fn copy(program: P) -> P {
-    predefined(program).unwrap_or(copy_of_program as *const () as P)
+    predefined(program).unwrap_or(copy_of_program::<i64> as *const () as P)
 }
 
 /// What C has for a procedure that deletes an attribute.
 pub fn delete(program: P) -> P {
-    predefined(program).unwrap_or(delete_of_program as *const () as P)
+    predefined(program).unwrap_or(delete_of_program::<i64> as *const () as P)
 }
 
 /// The same for the procedures of MPI-1.
 pub fn copy_short(program: P) -> P {
-    predefined(program).unwrap_or(copy_short_of_program as *const () as P)
+    predefined(program).unwrap_or(copy_of_program::<i32> as *const () as P)
 }
 
 /// The same for the procedures of MPI-1.
 pub fn delete_short(program: P) -> P {
-    predefined(program).unwrap_or(delete_short_of_program as *const () as P)
+    predefined(program).unwrap_or(delete_of_program::<i32> as *const () as P)
 }
 
 /// What C has for a procedure that reads or writes a data representation.

@@ -84,24 +84,18 @@ procedures! {
     mpi_type_hvector_ mpi_type_hvector__ mpi_type_hvector MPI_TYPE_HVECTOR,
     pmpi_type_hvector_ pmpi_type_hvector__ pmpi_type_hvector PMPI_TYPE_HVECTOR
     (count: *const i32, block: *const i32, stride: *const i32, of: *const i32, new: *mut i32, ierror: *mut i32) {
-        let mut made = handle::of(*new);
-        let code = PMPI_Type_create_hvector(
-            *count, *block, i64::from(*stride), handle::of(*of), &raw mut made as P,
-        );
-        *new = handle::to(made);
-        give(ierror, code);
+        give_handle(new, ierror, |place| {
+            PMPI_Type_create_hvector(*count, *block, i64::from(*stride), handle::of(*of), place)
+        });
     }
 
     mpi_type_hindexed_ mpi_type_hindexed__ mpi_type_hindexed MPI_TYPE_HINDEXED,
     pmpi_type_hindexed_ pmpi_type_hindexed__ pmpi_type_hindexed PMPI_TYPE_HINDEXED
     (count: *const i32, blocks: P, places: *const i32, of: *const i32, new: *mut i32, ierror: *mut i32) {
         let places = wide(places, *count);
-        let mut made = handle::of(*new);
-        let code = PMPI_Type_create_hindexed(
-            *count, blocks, places.as_ptr() as P, handle::of(*of), &raw mut made as P,
-        );
-        *new = handle::to(made);
-        give(ierror, code);
+        give_handle(new, ierror, |place| {
+            PMPI_Type_create_hindexed(*count, blocks, places.as_ptr() as P, handle::of(*of), place)
+        });
     }
 
     mpi_type_struct_ mpi_type_struct__ mpi_type_struct MPI_TYPE_STRUCT,
@@ -109,12 +103,9 @@ procedures! {
     (count: *const i32, blocks: P, places: *const i32, types: *const i32, new: *mut i32, ierror: *mut i32) {
         let places = wide(places, *count);
         let types = handle::list(types, i64::from(*count));
-        let mut made = handle::of(*new);
-        let code = PMPI_Type_create_struct(
-            *count, blocks, places.as_ptr() as P, types.as_ptr() as P, &raw mut made as P,
-        );
-        *new = handle::to(made);
-        give(ierror, code);
+        give_handle(new, ierror, |place| {
+            PMPI_Type_create_struct(*count, blocks, places.as_ptr() as P, types.as_ptr() as P, place)
+        });
     }
 
     mpi_type_extent_ mpi_type_extent__ mpi_type_extent MPI_TYPE_EXTENT,
@@ -142,10 +133,7 @@ procedures! {
     mpi_errhandler_create_ mpi_errhandler_create__ mpi_errhandler_create MPI_ERRHANDLER_CREATE,
     pmpi_errhandler_create_ pmpi_errhandler_create__ pmpi_errhandler_create PMPI_ERRHANDLER_CREATE
     (function: P, errhandler: *mut i32, ierror: *mut i32) {
-        let mut made = handle::of(*errhandler);
-        let code = PMPI_Comm_create_errhandler(function, &raw mut made as P);
-        *errhandler = handle::to(made);
-        give(ierror, code);
+        give_handle(errhandler, ierror, |place| PMPI_Comm_create_errhandler(function, place));
     }
 
     mpi_errhandler_set_ mpi_errhandler_set__ mpi_errhandler_set MPI_ERRHANDLER_SET,
@@ -157,9 +145,17 @@ procedures! {
     mpi_errhandler_get_ mpi_errhandler_get__ mpi_errhandler_get MPI_ERRHANDLER_GET,
     pmpi_errhandler_get_ pmpi_errhandler_get__ pmpi_errhandler_get PMPI_ERRHANDLER_GET
     (comm: *const i32, errhandler: *mut i32, ierror: *mut i32) {
-        let mut found = handle::of(*errhandler);
-        let code = PMPI_Comm_get_errhandler(handle::of(*comm), &raw mut found as P);
-        *errhandler = handle::to(found);
+        give_handle(errhandler, ierror, |place| PMPI_Comm_get_errhandler(handle::of(*comm), place));
+    }
+}
+
+/// Has C write a handle, which the program gets.
+unsafe fn give_handle(handle: *mut i32, ierror: *mut i32, call: impl FnOnce(P) -> i32) {
+    // SAFETY: the program's arguments.
+    unsafe {
+        let mut written = handle::of(*handle);
+        let code = call(&raw mut written as P);
+        *handle = handle::to(written);
         give(ierror, code);
     }
 }

@@ -13,7 +13,7 @@ use crate::sentinel;
 /// The text has as many bytes.
 pub unsafe fn input(text: *const u8, length: usize) -> CString {
     // SAFETY: the caller's promise.
-    until_nul(unsafe { bytes(text, length) }.trim_ascii_end_blanks())
+    until_nul(without_end(unsafe { bytes(text, length) }))
 }
 
 /// Text that goes in, without the blanks around it.
@@ -22,7 +22,7 @@ pub unsafe fn input(text: *const u8, length: usize) -> CString {
 /// The text has as many bytes.
 pub unsafe fn trimmed(text: *const u8, length: usize) -> CString {
     // SAFETY: the caller's promise.
-    let text = unsafe { bytes(text, length) }.trim_ascii_end_blanks();
+    let text = without_end(unsafe { bytes(text, length) });
     let first = text.iter().position(|byte| *byte != b' ').unwrap_or(text.len());
     until_nul(&text[first..])
 }
@@ -35,15 +35,10 @@ unsafe fn bytes<'a>(text: *const u8, length: usize) -> &'a [u8] {
     unsafe { slice::from_raw_parts(text, length) }
 }
 
-trait Blanks {
-    fn trim_ascii_end_blanks(&self) -> &Self;
-}
-
-impl Blanks for [u8] {
-    fn trim_ascii_end_blanks(&self) -> &[u8] {
-        let end = self.iter().rposition(|byte| *byte != b' ').map_or(0, |last| last + 1);
-        &self[..end]
-    }
+/// Text without the blanks behind it.
+fn without_end(text: &[u8]) -> &[u8] {
+    let end = text.iter().rposition(|byte| *byte != b' ').map_or(0, |last| last + 1);
+    &text[..end]
 }
 
 /// Programs may end text by themselves.
