@@ -16,12 +16,13 @@ pub fn generate(table: &Table, procedure: Procedure<'_>) -> String {
     for (prefix, c) in [("mpi_", "MPI_"), ("pmpi_", "PMPI_")] {
         let base = format!("{prefix}{lower}");
         // The older interfaces have no large counts; mpi_f08's procedures stand on these bodies all the same.
-        let plain = !procedure.is_large() || by_procedure(&procedure);
+        let plain = procedure.in_older();
         if plain {
             text += &body(&procedure, c, &format!("{base}_"), Buffers::Address);
-            text += &names(&base, "", &format!("{base}_"));
-            if pointers(&procedure) {
-                text += &names(&format!("{base}_cptr"), "_", &format!("{base}_"));
+            text += &names(&base, &format!("{base}_"));
+            if procedure.has_pointer() {
+                text += &format!("alias! {{ {base}_cptr_ = {base}_ }}\n");
+                text += &names(&format!("{base}_cptr"), &format!("{base}_"));
             }
         }
         if !procedure.in_f08(table) {
@@ -33,7 +34,7 @@ pub fn generate(table: &Table, procedure: Procedure<'_>) -> String {
         } else {
             text += &format!("alias! {{ {f08} = {base}_ }}\n");
         }
-        text += &names(f08.trim_end_matches('_'), "", &f08);
+        text += &names(f08.trim_end_matches('_'), &f08);
     }
     text
 }
@@ -42,27 +43,10 @@ fn has_detached(procedure: &Procedure<'_>) -> bool {
     procedure.dummies().iter().any(|it| it.argument.is(function_table::Mark::Detached))
 }
 
-fn by_procedure(procedure: &Procedure<'_>) -> bool {
-    procedure.dummies().iter().any(|it| matches!(it.form, Form::Procedure(_)))
-}
-
-/// Whether the module `mpi` has the procedure with a C pointer too.
-fn pointers(procedure: &Procedure<'_>) -> bool {
-    !has_detached(procedure) && procedure.dummies().iter().any(|it| it.form == Form::Pointer)
-}
-
-/// The other names that compilers give to the procedure `base`: two underscores, none, capitals. With `end` that one too.
-fn names(base: &str, end: &str, to: &str) -> String {
-    let mut text = String::new();
-    let ends = if end.is_empty() {
-        vec![format!("{base}__")]
-    } else {
-        vec![format!("{base}{end}"), format!("{base}__")]
-    };
-    for name in ends.into_iter().chain([base.to_string(), base.to_uppercase()]) {
-        text += &format!("alias! {{ {name} = {to} }}\n");
-    }
-    text
+/// The other names that compilers give to the procedure `base`: two underscores, none, capitals.
+fn names(base: &str, to: &str) -> String {
+    let others = [format!("{base}__"), base.to_string(), base.to_uppercase()];
+    others.iter().map(|name| format!("alias! {{ {name} = {to} }}\n")).collect()
 }
 
 fn declarations(procedure: &Procedure<'_>) -> String {

@@ -81,9 +81,8 @@ impl<'a> Procedure<'a> {
     /// the program differs, by which no compiler distinguishes the two.
     pub fn generic(&self) -> String {
         let name = self.name();
-        let by_procedure = self.dummies().iter().any(|dummy| matches!(dummy.form, Form::Procedure(_)));
         match name.strip_suffix("_c") {
-            Some(short) if !by_procedure => short.to_string(),
+            Some(short) if !self.has_procedure() => short.to_string(),
             _ => name,
         }
     }
@@ -91,6 +90,21 @@ impl<'a> Procedure<'a> {
     /// Whether it has large counts: only `mpi_f08` has such procedures.
     pub fn is_large(&self) -> bool {
         self.name().ends_with("_c")
+    }
+
+    /// Whether the program hands it a procedure.
+    fn has_procedure(&self) -> bool {
+        self.dummies().iter().any(|dummy| matches!(dummy.form, Form::Procedure(_)))
+    }
+
+    /// Whether `mpif.h` and the module `mpi` have it: they have no large counts, unless by a name of its own.
+    pub fn in_older(&self) -> bool {
+        !self.is_large() || self.has_procedure()
+    }
+
+    /// Whether the module `mpi` has it with a C pointer, too.
+    pub fn has_pointer(&self) -> bool {
+        self.dummies().iter().any(|dummy| dummy.form == Form::Pointer && !dummy.argument.is(Mark::Detached))
     }
 
     /// Whether `mpi_f08` has it, which left out what was deprecated before it (MPI-5.0 chapter 16).
@@ -162,7 +176,7 @@ impl Dummy<'_> {
     }
 
     /// Whether an object with a meaning of its own may stand here, which no intent allows.
-    pub fn may_be_special(&self) -> bool {
+    fn may_be_special(&self) -> bool {
         matches!(self.form, Form::Choice { .. } | Form::Status)
             || self.argument.word() == "weights"
             || self.is_array() && self.argument.optional

@@ -56,7 +56,7 @@ fn program(table: &Table, interface: Interface) -> String {
 fn is_there(procedure: &Procedure<'_>, table: &Table, interface: Interface) -> bool {
     match interface {
         Interface::F08 => procedure.in_f08(table),
-        _ => !procedure.is_large() || procedure.generic().ends_with("_c"),
+        _ => procedure.in_older(),
     }
 }
 

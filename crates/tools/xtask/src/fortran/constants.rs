@@ -47,18 +47,18 @@ fn value(constant: &Constant) -> Option<Value> {
     Some(Value { name: constant.name, handle: handle.unwrap_or(""), offset, value })
 }
 
-/// Objects with a meaning of their own: name, symbol without the last underscore, integers, bounds.
-pub const OBJECTS: [(&str, &str, u32, &str); 10] = [
-    ("MPI_BOTTOM", "mpi_fortran_bottom", 4, ""),
-    ("MPI_IN_PLACE", "mpi_fortran_in_place", 4, ""),
-    ("MPI_BUFFER_AUTOMATIC", "mpi_fortran_buffer_automatic", 4, ""),
-    ("MPI_STATUS_IGNORE", "mpi_fortran_status_ignore", 8, "status"),
-    ("MPI_STATUSES_IGNORE", "mpi_fortran_statuses_ignore", 8, "statuses"),
-    ("MPI_ERRCODES_IGNORE", "mpi_fortran_errcodes_ignore", 4, "array"),
-    ("MPI_UNWEIGHTED", "mpi_fortran_unweighted", 4, "array"),
-    ("MPI_WEIGHTS_EMPTY", "mpi_fortran_weights_empty", 4, "array"),
-    ("MPI_ARGV_NULL", "mpi_fortran_argv_null", 4, "text"),
-    ("MPI_ARGVS_NULL", "mpi_fortran_argvs_null", 4, "texts"),
+/// Objects with a meaning of their own: name, symbol without the last underscore, and what they stand for ([`declared`]).
+pub const OBJECTS: [(&str, &str, &str); 10] = [
+    ("MPI_BOTTOM", "mpi_fortran_bottom", ""),
+    ("MPI_IN_PLACE", "mpi_fortran_in_place", ""),
+    ("MPI_BUFFER_AUTOMATIC", "mpi_fortran_buffer_automatic", ""),
+    ("MPI_STATUS_IGNORE", "mpi_fortran_status_ignore", "status"),
+    ("MPI_STATUSES_IGNORE", "mpi_fortran_statuses_ignore", "statuses"),
+    ("MPI_ERRCODES_IGNORE", "mpi_fortran_errcodes_ignore", "array"),
+    ("MPI_UNWEIGHTED", "mpi_fortran_unweighted", "array"),
+    ("MPI_WEIGHTS_EMPTY", "mpi_fortran_weights_empty", "array"),
+    ("MPI_ARGV_NULL", "mpi_fortran_argv_null", "text"),
+    ("MPI_ARGVS_NULL", "mpi_fortran_argvs_null", "texts"),
 ];
 
 /// The declaration of such an object in the older interfaces: 16 bytes, or those of a status.

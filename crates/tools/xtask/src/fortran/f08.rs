@@ -29,7 +29,7 @@ module mpi_f08
 
 /// The whole module.
 pub fn render(table: &Table) -> String {
-    let shared = OBJECTS.iter().filter(|(_, _, _, kind)| !kind.starts_with("status"));
+    let shared = OBJECTS.iter().filter(|(_, _, kind)| !kind.starts_with("status"));
     let shared: Vec<&str> = shared.map(|(name, ..)| *name).collect();
     let mut text = OPENING.replace("SHARED", &shared.join(", "));
     for handle in HANDLES {

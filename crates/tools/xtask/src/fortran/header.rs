@@ -24,7 +24,7 @@ pub fn render() -> String {
         line(format!("LOGICAL {name}"));
         line(format!("PARAMETER ({name}=.FALSE.)"));
     }
-    for (name, symbol, _, kind) in OBJECTS {
+    for (name, symbol, kind) in OBJECTS {
         line(declared(name, kind));
         line(format!("COMMON /{symbol}/ {name}"));
         line(format!("SAVE /{symbol}/"));

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use function_table::Table;
-use function_table::fortran::{Form, procedures};
+use function_table::fortran::{Procedure, procedures};
 
 use super::constants::{OBJECTS, PREDEFINED, values};
 use super::interface::{Module, body};
@@ -23,14 +23,11 @@ pub fn render(table: &Table) -> String {
     let mut text = String::from(OPENING);
     parameters(&mut text, false);
     objects(&mut text);
-    for procedure in procedures(table).filter(|it| !it.is_large() || has_procedure(it)) {
+    for procedure in procedures(table).filter(Procedure::in_older) {
         let name = procedure.name();
         for prefix in ["MPI_", "PMPI_"] {
             let own = format!("{prefix}{name}");
-            let pointers = procedure
-                .dummies()
-                .iter()
-                .any(|it| it.form == Form::Pointer && !it.argument.is(function_table::Mark::Detached));
+            let pointers = procedure.has_pointer();
             // Only what has two bodies has a generic name: by one of those, an element of an array does not stand for the array.
             let _ =
                 writeln!(text, "    interface{}", if pointers { format!(" {own}") } else { String::new() });
@@ -48,10 +45,6 @@ pub fn render(table: &Table) -> String {
     text += "    end interface\n";
     text += EXTRA;
     super::folded(&(text + "end module mpi\n"))
-}
-
-fn has_procedure(procedure: &function_table::fortran::Procedure<'_>) -> bool {
-    procedure.dummies().iter().any(|it| matches!(it.form, Form::Procedure(_)))
 }
 
 /// Constants that have a value; with `types` handles have theirs.
@@ -75,7 +68,7 @@ pub fn parameters(text: &mut String, types: bool) {
 }
 
 fn objects(text: &mut String) {
-    for (name, symbol, _, kind) in OBJECTS {
+    for (name, symbol, kind) in OBJECTS {
         let declared = match kind {
             "status" => "integer(c_int), dimension(8)",
             "statuses" => "integer(c_int), dimension(8, 1)",
