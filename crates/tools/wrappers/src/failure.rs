@@ -23,7 +23,7 @@ pub enum Failure {
     /// The compiler cannot be started.
     Compiler { compiler: OsString, variable: &'static str, error: io::Error },
     /// The compiler is this wrapper.
-    Recursion { name: String, compiler: OsString },
+    Recursion { name: String, compiler: OsString, variables: &'static [&'static str] },
     /// The Fortran modules cannot be compiled.
     Modules { compiler: String, seen: String },
     /// A flag that makes integers longer than C's.
@@ -81,10 +81,10 @@ impl Failure {
                 format!("{}: {error}", compiler.display()),
                 format!("install it, or name another: {variable}=/path/to/compiler"),
             ),
-            Failure::Recursion { name, compiler } => (
+            Failure::Recursion { name, compiler, variables } => (
                 "starting the compiler".into(),
                 format!("{} is {name} itself", compiler.display()),
-                "let ALHENA_CC, OMPI_CC, MPICH_CC or I_MPI_CC name a real compiler".into(),
+                format!("let {} name a real compiler", variables.join(" or ")),
             ),
             Failure::Modules { compiler, seen } => (
                 format!("compiling the MPI modules with {compiler}"),

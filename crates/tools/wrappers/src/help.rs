@@ -7,6 +7,11 @@ pub fn text(name: &str, language: &Language) -> String {
     let Language {
         name: language_name, compiler, compiler_variables, flags_variables, compiler_flags, ..
     } = language;
+    // A Fortran program cannot hold the library.
+    let static_mpi = match language.is_fortran() {
+        true => "",
+        false => "  -static-mpi                put the MPI library into the program; the rest stays shared\n",
+    };
     format!(
         "usage: {name} [flags below] [flags and files of the compiler]
 
@@ -25,8 +30,7 @@ otherwise; every flag not listed here is passed to it.
   {compiler_flag}NAME                  use this compiler
   -config=NAME               read PREFIX/etc/{stem}-NAME.conf ({compiler_key}, {flags_key}, WRAPPER_LDFLAGS, …)
   -profile=NAME              link libNAME before the MPI library, or read NAME.conf (PROFILE_PRELIB, …)
-  -static-mpi                put the MPI library into the program; the rest stays shared
-  -mpi-abi                   the MPI standard ABI (there is no other here)
+{static_mpi}  -mpi-abi                   the MPI standard ABI (there is no other here)
   -help                      this text
 
 Variables, the first that is set counts:

@@ -1,4 +1,4 @@
-//! `mpicc`, `mpicxx` and their aliases: run the system's compiler with what an MPI program needs.
+//! `mpicc`, `mpicxx`, `mpifort` and their aliases: run the system's compiler with what an MPI program needs.
 //!
 //! One program serves all names; the name it is called by chooses the language. It finds the installation
 //! from its own place (`PREFIX/bin`), so an installed tree can be moved. The command line becomes
@@ -134,7 +134,8 @@ fn execute(
     }
     let compiler = &words[0];
     if prefix.is_this_program(compiler) {
-        return Err(Failure::Recursion { name: name.to_string(), compiler: compiler.clone() });
+        let variables = language.compiler_variables;
+        return Err(Failure::Recursion { name: name.to_string(), compiler: compiler.clone(), variables });
     }
     let error = Command::new(compiler).args(&words[1..]).exec();
     Err(Failure::Compiler { compiler: compiler.clone(), variable: language.compiler_variables[0], error })
