@@ -61,7 +61,7 @@ impl<B: Btl + 'static> Join for Joining<B> {
 
     fn open(self, job: &mut dyn Cards, below: B) -> Result<OverWire<B>, Lines> {
         let id = |peer: Peer| ProcessId { nid: Nid(job.node_of(peer)), pid: Pid(peer.0) };
-        let ids: Vec<ProcessId> = (0..job.size()).map(|rank| id(Peer(rank))).collect();
+        let ids: Vec<ProcessId> = job.all().map(id).collect();
         // The transports below have made sure that all processes are of one job, and so of one user.
         let who = Identity { id: id(job.me()), uid: Uid(0), jid: Jid(0) };
         let nic = Shared::new(SoftNic::new(Wire::new(below, who, ids.clone()), self.config));

@@ -145,7 +145,7 @@ impl Tcp {
         if let (Some(suspects), false) = (&mut self.watch.suspects, self.network.is_lane(at)) {
             let places = self.network.cards[at as usize].places(&self.network.own);
             let greeting = self.network.greeting();
-            suspects.suspect(&Suspicion { peer: Peer(at), silent, patience, places, greeting });
+            suspects.suspect(Suspicion { peer: Peer(at), silent, patience, places, greeting });
         }
     }
 

@@ -28,5 +28,5 @@ pub struct Suspicion {
 /// Takes suspicions, without waiting. One is repeated as long as it lasts, a few times a second at most.
 pub trait Suspects: Debug + Send {
     /// A transport suspects this.
-    fn suspect(&mut self, suspicion: &Suspicion);
+    fn suspect(&mut self, suspicion: Suspicion);
 }

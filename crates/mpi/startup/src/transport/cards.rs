@@ -54,8 +54,8 @@ impl Cards for JobCards<'_> {
 struct ToLauncher(pmi::lost::Suspicions);
 
 impl Suspects for ToLauncher {
-    fn suspect(&mut self, suspicion: &Suspicion) {
-        let Suspicion { peer, silent, patience, places, greeting } = suspicion.clone();
+    fn suspect(&mut self, suspicion: Suspicion) {
+        let Suspicion { peer, silent, patience, places, greeting } = suspicion;
         self.0.tell(&pmi::lost::Suspicion { rank: peer.0, silent, patience, places, greeting });
     }
 }
