@@ -96,8 +96,9 @@ impl Looks {
 
     /// Looks, if it is time for that; whether something was found.
     fn look<H: Host>(&mut self, host: &mut H) -> bool {
+        let Some(at) = self.next() else { return false };
         let now = Instant::now();
-        if self.next().is_none_or(|at| now < at) {
+        if now < at {
             return false;
         }
         *self = Looks::At(now + LOOK);
@@ -207,9 +208,7 @@ where
                 }
             }
             Step::Polled { .. } | Step::Nothing => {
-                if matches!(looks, Looks::At(_)) {
-                    looks.look(host);
-                }
+                looks.look(host);
                 if let Some(result) = sleep(host, &mut role, deadline, &mut looks, &mut ready) {
                     return Some(result);
                 }

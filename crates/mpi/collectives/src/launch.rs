@@ -63,8 +63,7 @@ pub(super) fn launch(
         let mut running = kept::find(state, comm)?.spare(coll, comm);
         match running.set_up(state, coll, start, fill) {
             Ok(()) => {
-                let kept = kept::at(&state.tables, state.comm(comm)?.slot);
-                let vote = blocking && kept.is_some_and(|kept| running.wants_vote(kept));
+                let vote = blocking && running.wants_vote(kept::find(state, comm)?);
                 (running, vote, start == Start::Blocking && state.params.tuned.online)
             }
             Err(error) => {

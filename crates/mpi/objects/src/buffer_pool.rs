@@ -23,7 +23,7 @@ pub struct Attached {
 pub struct Pending {
     pub id: ReqId,
     pub charge: Count,
-    #[allow(dead_code, reason = "keeps alive what the message layer sends from")]
+    /// Kept for as long as the message layer sends from it.
     pub data: Vec<u8>,
 }
 

@@ -127,11 +127,8 @@ impl State {
     #[inline]
     fn advance(&mut self) -> bool {
         let mut happened = engine::poll(self) > 0;
-        while let Some(peer) = self.p2p.next_lost() {
-            (self.on_loss)(self, peer);
-            // Threads that wait for what the peer was to bring about learn of it, too.
-            happened = true;
-        }
+        // Threads that wait for what a lost peer was to bring about learn of it, too.
+        happened |= self.take_losses();
         if self.requests.has_work() {
             happened |= engine::advance_all(self);
         }
@@ -164,12 +161,17 @@ impl State {
         done
     }
 
-    /// Acts on the peers that were lost: what ends the job reports why, which the error of a request does not know.
-    #[cold]
-    fn take_losses(&mut self) {
+    /// Acts on the peers that were lost: what ends the job reports why, which the error of a request does not know. Whether
+    /// there were any.
+    #[inline]
+    fn take_losses(&mut self) -> bool {
+        let mut any = false;
         while let Some(peer) = self.p2p.next_lost() {
+            self.lost.push(peer);
             (self.on_loss)(self, peer);
+            any = true;
         }
+        any
     }
 }
 

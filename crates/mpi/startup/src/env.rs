@@ -331,7 +331,7 @@ pub fn info_create_env(
 
 /// What `MPI_Info_create_env` knows before initialisation (MPI-5.0 section 11.2.1): what our launcher has passed, else
 /// what can be seen.
-pub fn environment() -> Info {
+fn environment() -> Info {
     if let Some(told) = pmi::told::info() {
         return with_memory_kinds(told.into_iter().collect());
     }
