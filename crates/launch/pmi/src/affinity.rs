@@ -1,17 +1,15 @@
 //! Which processors this process may use, as a bit mask.
 
-/// Processors a mask has room for.
-const MAX_CPUS: usize = 1024;
+use platform::processor::{self, MOST};
 
 /// A set of processors, 64 in each word.
-pub(crate) type Mask = [u64; MAX_CPUS / 64];
+pub(crate) type Mask = [u64; MOST as usize / 64];
 
 /// The processors that this process may use. None where the system does not report them.
 pub(crate) fn allowed() -> Mask {
-    let mut mask = [0; MAX_CPUS / 64];
-    // SAFETY: the mask is writable and its size in bytes is passed; 0 is the calling thread.
-    let rc = unsafe { libc::sched_getaffinity(0, size_of_val(&mask), mask.as_mut_ptr().cast()) };
-    if rc < 0 { Mask::default() } else { mask }
+    let mut mask = Mask::default();
+    processor::allowed().into_iter().for_each(|cpu| mask[cpu as usize / 64] |= 1 << (cpu % 64));
+    mask
 }
 
 /// Adds the processors of `other` to `union`.

@@ -101,8 +101,7 @@ pub(crate) struct Host {
 impl Host {
     /// Makes `bytes` of shared memory and a socket to hand it out.
     pub(crate) fn new(bytes: u64) -> Result<Host, Error> {
-        let (high, low): (u64, u64) = (crate::random()?, crate::random()?);
-        let nonce = u128::from(high) << 64 | u128::from(low);
+        let nonce = platform::random::secret().map_err(Error::io("getrandom"))?;
         let card = Card { name: crate::random()?, nonce, bytes };
         let listener = socket::listen(card.name).map_err(Error::io(STEP))?;
         let segment = Segment::create(bytes)

@@ -253,8 +253,7 @@ fn silence_in_words(silence: Duration) -> String {
 
 /// 128 random bits.
 pub(crate) fn random() -> Result<u128, String> {
-    let half = || pmi::random().map(u128::from).map_err(|error| error.to_string());
-    Ok(half()? << 64 | half()?)
+    platform::random::secret().map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use connect::{Role, Session, Who};
 use super::launch::Launched;
 use super::{Head, Phase};
 use crate::failure::Failure;
-use crate::link::{self, Link};
+use crate::link::Link;
 use crate::messages::{Down, Up};
 use crate::poller::Token;
 use crate::wire::Bytes;
@@ -47,8 +47,7 @@ impl Head {
             Some(host) if host.phase == Phase::Launching => Ok(()),
             _ => Err(Some("it is of this job, and no daemon of it that is waited for")),
         };
-        // Without random numbers no secret is safe; the system has them since it has started this process.
-        let nonce = || link::random().unwrap_or_default();
+        let nonce = platform::random::nonce;
         for (caller, who, session) in self.acceptor.hear(now, nonce, expect) {
             let free = self.hosts.iter().position(|host| host.phase == Phase::Launching);
             let index = if listens { free } else { Some(who.from as usize) };
