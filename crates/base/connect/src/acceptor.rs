@@ -273,10 +273,7 @@ mod tests {
 
     impl Caller for UnixStream {
         fn read_some(&mut self, into: &mut [u8]) -> io::Result<Option<usize>> {
-            match self.read(into) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
-                read => read.map(Some),
-            }
+            crate::tcp::unless_empty(self.read(into))
         }
 
         fn write_now(&mut self, bytes: &[u8]) -> io::Result<()> {

@@ -7,13 +7,18 @@ use std::time::{Duration, Instant};
 use crate::exchange::{CHALLENGE, Calling};
 use crate::{Caller, Ends, Protection, Secret, Session, Who};
 
+/// What reading a socket that does not block has come to; `None`: nothing was there.
+pub(crate) fn unless_empty(read: io::Result<usize>) -> io::Result<Option<usize>> {
+    match read {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+        read => read.map(Some),
+    }
+}
+
 /// Of a socket that does not block.
 impl Caller for TcpStream {
     fn read_some(&mut self, into: &mut [u8]) -> io::Result<Option<usize>> {
-        match self.read(into) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
-            read => read.map(Some),
-        }
+        unless_empty(self.read(into))
     }
 
     fn write_now(&mut self, bytes: &[u8]) -> io::Result<()> {
