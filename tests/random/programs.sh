@@ -1,4 +1,4 @@
-# Read by run and by tests/apps/random: how the random programs are built and run. Expects here, prefix and work.
+# Read by list, by tests/remote and by tests/apps/random: how the random programs are built and run. Expects here, prefix and work.
 # shellcheck shell=bash
 
 # Steps and parameters that today's library is known to fail at, separated by commas; all: programs of threads are left
