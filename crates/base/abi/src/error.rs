@@ -1,4 +1,4 @@
-//! The error value that every crate below `capi` returns: an MPI error class and what was seen.
+//! The error value that every crate below `standard` returns: an MPI error class and what was seen.
 
 use core::cell::Cell;
 use core::fmt;

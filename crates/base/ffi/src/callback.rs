@@ -80,7 +80,7 @@ callbacks! {
     );
 }
 
-/// Handles an error of a communicator, window, file or session (MPI-5.0 section 9.3). Only `capi` calls it, after
+/// Handles an error of a communicator, window, file or session (MPI-5.0 section 9.3). Only `standard` calls it, after
 /// every frame of the library has returned, so that it may throw; other crates pass its address on.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]

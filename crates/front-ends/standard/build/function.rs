@@ -194,9 +194,9 @@ fn mentions(expression: &str, name: &str) -> bool {
     words.into_iter().any(|word| word == name)
 }
 
-/// Paths start with a crate of `mpi`, or with `capi::` for what this crate does itself.
+/// Paths start with a crate of `mpi`, or with `standard::` for what this crate does itself.
 fn path(target: &Target) -> String {
-    match target.path.strip_prefix("capi::") {
+    match target.path.strip_prefix("standard::") {
         Some(own) => format!("crate::{own}"),
         None => target.path.clone(),
     }
