@@ -31,6 +31,26 @@ pub const KINDS: &[Kind] = &[
     fixed("offset", "MPI_Offset", "abi::Offset"),
     fixed("double", "double", "f64"),
     fixed("weights", "int", "i32"),
+    // Numbers that mean something, or some of whose values do: other ABIs have other ones.
+    fixed("rank", "int", "i32"),
+    fixed("root", "int", "i32"),
+    fixed("tag", "int", "i32"),
+    fixed("keyval", "int", "i32"),
+    fixed("errcode", "int", "i32"),
+    fixed("level", "int", "i32"),
+    fixed("amode", "int", "i32"),
+    fixed("assert", "int", "i32"),
+    fixed("lock", "int", "i32"),
+    fixed("whence", "int", "i32"),
+    fixed("view_offset", "MPI_Offset", "abi::Offset"),
+    fixed("comparison", "int", "i32"),
+    fixed("topology", "int", "i32"),
+    fixed("order", "int", "i32"),
+    fixed("distrib", "int", "i32"),
+    fixed("darg", "int", "i32"),
+    fixed("split_type", "int", "i32"),
+    fixed("typeclass", "int", "i32"),
+    fixed("combiner", "int", "i32"),
     // Three ints: first rank, last rank, stride.
     fixed("range", "int", "[i32; 3]"),
     // Handles.
@@ -53,6 +73,10 @@ pub const KINDS: &[Kind] = &[
     fixed("t_session", "MPI_T_pvar_session", "abi::TPvarSession"),
     fixed("t_registration", "MPI_T_event_registration", "abi::TEventRegistration"),
     fixed("t_instance", "MPI_T_event_instance", "abi::TEventInstance"),
+    fixed("t_verbosity", "int", "i32"),
+    fixed("t_bind", "int", "i32"),
+    fixed("t_scope", "int", "i32"),
+    fixed("t_class", "int", "i32"),
     fixed("t_safety", "MPI_T_cb_safety", "i32"),
     fixed("t_order", "MPI_T_source_order", "i32"),
     // Memory of the caller: message buffers that MPI writes or only reads, and values it merely keeps.
@@ -78,6 +102,14 @@ pub fn find(word: &str) -> Option<&'static Kind> {
 }
 
 impl Kind {
+    /// Whether it is an `int` in C that counts nothing: a plain number, or one of the kinds with values of their own.
+    pub fn is_int(&self) -> bool {
+        self.c == "int"
+            && self.wide_c == "int"
+            && self.rust == "i32"
+            && !matches!(self.word, "weights" | "strlen" | "textlen")
+    }
+
     /// Whether the C type differs in the large-count twin.
     pub fn widens(&self) -> bool {
         self.c != self.wide_c

@@ -33,6 +33,7 @@
 //! | in the row | in C | the target gets |
 //! |---|---|---|
 //! | `int`, `aint`, `offset`, `large`, handles | the value | the value |
+//! | `rank`, `root`, `tag`, `level` and the like | as `int` | as `int`; the words name what other ABIs number otherwise |
 //! | `count`, `displ`, `bytes` | `int` or `MPI_Aint`, wider in the twin | `i64` |
 //! | `buf`, `cbuf`, `ptr` | `void *` | `Address` |
 //! | `out int`, `inout comm`, … | pointer | `&mut i32`, `&mut Comm`; NULL is `MPI_ERR_ARG` |

@@ -256,6 +256,11 @@ impl Argument {
         }
     }
 
+    /// Whether it is an `int` in C that counts nothing, see [`Kind::is_int`].
+    pub fn is_int(&self) -> bool {
+        matches!(&self.what, What::Kind(kind) if kind.is_int())
+    }
+
     /// Whether the row marks it so.
     pub fn is(&self, mark: Mark) -> bool {
         self.marks.contains(&mark)

@@ -34,10 +34,11 @@ fn is_value(argument: &Argument) -> bool {
 fn crossing(argument: &Argument, wide: bool) -> &'static str {
     match argument.word() {
         _ if !is_value(argument) => "usize",
-        "int" | "t_safety" | "t_order" => "i32",
+        _ if argument.is_int() => "i32",
+        "t_safety" | "t_order" => "i32",
         "count" | "displ" if wide => "i64",
         "count" | "displ" => "i32",
-        "bytes" | "large" | "aint" | "offset" => "i64",
+        "bytes" | "large" | "aint" | "offset" | "view_offset" => "i64",
         _ => "usize",
     }
 }
@@ -82,7 +83,10 @@ fn input(function: &Function, argument: &Argument, wide: bool) -> Option<String>
     Some(match (&argument.shape, argument.word()) {
         (Shape::One, "datatype") if is_value(argument) => format!("call.size_of({it});"),
         (Shape::One, "comm") if is_value(argument) => format!("call.value({it} as i64);"),
-        (Shape::One, "int" | "count" | "displ" | "bytes") if is_value(argument) => {
+        (Shape::One, "count" | "displ" | "bytes") if is_value(argument) => {
+            format!("call.value(i64::from({it}));")
+        }
+        (Shape::One, _) if is_value(argument) && argument.is_int() => {
             format!("call.value(i64::from({it}));")
         }
         (Shape::One, "request") if goes_in => {
@@ -111,8 +115,8 @@ fn output(function: &Function, argument: &Argument) -> Option<String> {
     Some(match (&argument.shape, argument.word()) {
         (Shape::One, "request") if argument.direction == Direction::Out => format!("call.word_at({it});"),
         (Shape::One, "comm") => format!("call.comm_at({it});"),
-        (Shape::One, "int") => format!("call.int_at({it});"),
-        (Shape::Array(Length::Argument(_)), "int") if argument.name == "array_of_indices" => {
+        (Shape::One, _) if argument.is_int() => format!("call.int_at({it});"),
+        (Shape::Array(Length::Argument(_)), _) if argument.name == "array_of_indices" => {
             let count = function.argument("outcount").map(name)?;
             format!("call.ints_at({it}, {count});")
         }
