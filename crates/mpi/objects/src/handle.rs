@@ -10,20 +10,24 @@
 //! `MPI_Comm_toint` is a cast. A predefined handle has the value that the ABI gives it.
 
 /// What a handle that is not a request names.
+///
+/// MPICH's null handles have a kind at the same place: 1 for communicators, 2 for groups, 3 for datatypes, 5 for error
+/// handlers, 6 for operations, 7, 8, 11 and 14 for infos, windows, messages and sessions. No kind here has the number that it
+/// has there, so a handle of this library is never one of MPICH's, and crosses to programs of that ABI as it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(usize)]
 pub enum Kind {
-    Comm = 1,
-    Group = 2,
-    Datatype = 3,
-    Op = 4,
-    Info = 5,
-    Errhandler = 6,
-    Session = 7,
-    Message = 8,
+    Comm = 2,
+    Group = 3,
+    Datatype = 4,
+    Op = 5,
+    Info = 6,
+    Errhandler = 7,
+    Session = 8,
+    Message = 9,
     /// Its key is the context id of the window's own communicator.
-    Win = 9,
-    File = 10,
+    Win = 10,
+    File = 11,
 }
 
 /// Index bits of every slab of objects other than requests.
