@@ -119,7 +119,7 @@ named() { # NAME
     name=$1 awk '/^(ok|FAIL)( |$)/ { $1 = $1 " " ENVIRON["name"] ":" } { print }'
 }
 
-# One line of a failure that says how to see it again, and the end of what the job said.
+# One line of a failure with the command that repeats it, and the end of the job's output.
 fail() { # LABEL
     failed=1
     echo "FAIL $1: exit status $status${with:+, with $with} (alone: tests/run $alone)"
@@ -148,7 +148,7 @@ run() { # PROGRAM RANKS …
     spent "$label"
 }
 
-# What ran last must have ended with an error that says this.
+# The last run must have ended with an error of this text.
 ended() { # WHAT PATTERN
     if [ $status != 0 ] && [ $status != 124 ] && grep -q "$2" "$work/log" "$work/errors"; then
         echo "ok $1"

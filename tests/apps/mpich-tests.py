@@ -56,7 +56,7 @@ def skips(path):
 
 
 def compile_program(suite, build, prefix, case):
-    """Compiles a program, once; None, or what the compiler said."""
+    """Compiles a program, once; None, or the compiler's output."""
     into = os.path.join(build, "bin", case.path)
     if os.path.exists(into):
         return None

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Something of a job on several hosts is killed at a random moment: one message says what, and nothing is left on any host.
+"""Something of a job on several hosts is killed at a random moment: one message names it, and nothing is left on any host.
 Runs on host h0 of namespaces.sh.
 
 usage: ALHENA_PREFIX=DIR tests/hosts/kills.py ROUNDS LAUNCHER HUB PID…      PID: the first process of each host

@@ -1,12 +1,12 @@
 # Hosts in one machine: namespaces of all kinds but that of users, on one bridge. Sourced by scripts that need several hosts.
 #
 #   hosts_make COUNT     makes them: $hosts has the names of their network namespaces, and they call themselves h0, h1, …;
-#                        $hosts_why says why not, where that fails
+#                        $hosts_why is the reason, where that fails
 #   hosts_launcher FILE  writes a script that does what ssh would: `FILE h1 command…` runs the command on host h1
 #   hosts_on NUMBER …    runs a command on a host (from 0), with this shell's environment
 #   hosts_cut NUMBER     takes a host (from 0) off the bridge, in silence; hosts_mend puts it back
 #   hosts_second         gives each host a second network, of addresses 10.213.8.(i+1)
-#   hosts_slow RATE INTERFACE…   limits what each host sends over these interfaces, as tc says it: 500mbit; none: no longer
+#   hosts_slow RATE INTERFACE…   limits what each host sends over these interfaces, in the words of tc: 500mbit; none: no longer
 #   hosts_cut_second NUMBER   takes a host off that one alone; hosts_mend_second puts it back
 #   hosts_lose PERMILLE [INTERFACE…]   has each host lose so many of a thousand packets (0: none) of the networks of these interfaces,
 #                        by default those of the two above and below; needs nft
@@ -15,7 +15,7 @@
 #   hosts_remove         removes all of it; call it on exit
 #
 # Host i is 10.213.7.(i+1) and fd00:213::(i+1). Each also has a bridge "docker0" with the same address everywhere, which
-# leads to no other host. The congestion control is cubic, or reno where that is not allowed (hosts_control tells).
+# leads to no other host. The congestion control is cubic, or reno where that is not allowed (hosts_control).
 
 hosts=()
 hosts_pids=()
@@ -42,7 +42,7 @@ hosts_make() { # COUNT
 }
 
 # Holds the namespaces of a host: its first process, which reaps what is left behind there. Host 0, where mpiexec runs,
-# keeps this shell's processes and files, because nobody enters a process namespace from within another.
+# keeps this shell's processes and files, because no process enters another process namespace.
 hosts_hold() { # NETWORK-NAMESPACE HOSTNAME
     local holder pid= kinds="--mount --pid --mount-proc"
     [ "$2" != h0 ] || kinds=

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Another user of the host tries to read, to join and to end a job. Run by root, who finds the job and then becomes nobody.
+"""Another user of the host tries to read, to join and to end a job. Run by root, who finds the job and then takes the user `nobody`.
 
 usage: outsider.py PID [FILE…]     the job's mpiexec or its parent; files that it has open and others may read. One line: "ok" and
 how much was tried, or "FAIL" and what succeeded.
@@ -69,7 +69,7 @@ def attach(pid):
 
 
 def answers(family, address, words):
-    """Whether something is said to somebody who says these words."""
+    """Whether a port answers a caller that sends these words."""
     with socket.socket(family) as stream:
         stream.settimeout(0.3)
         stream.connect(address)

@@ -33,7 +33,7 @@ class Relay:
         expect(self.process.stdout.readline() == "ready\n", "the relay listens")
 
     def end(self):
-        """What it has said."""
+        """Its lines so far."""
         self.process.kill()
         return self.process.communicate()[0].split("\n")
 

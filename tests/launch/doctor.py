@@ -17,7 +17,7 @@ def cases():
         ("the doctor names a host that cannot be reached", unreachable),
         ("the doctor sees a library of others under our name", foreign_library),
         ("-report prints the transports", report),
-        ("-report says why another transport is used", report_chosen),
+        ("-report has the reason for another transport", report_chosen),
     ]
 
 

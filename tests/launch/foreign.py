@@ -86,8 +86,8 @@ class Slurm:
             self.waiting.append(end)
             if len(self.waiting) < self.size:
                 return []
-            everybody, self.waiting = self.waiting, []
-            return [(one, "cmd=barrier_out rc=0") for one in everybody]
+            all_ranks, self.waiting = self.waiting, []
+            return [(one, "cmd=barrier_out rc=0") for one in all_ranks]
         if command == "put":
             self.space[words["key"]] = words["value"]
         value = self.space.get(words.get("key"))

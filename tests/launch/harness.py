@@ -25,7 +25,7 @@ failures = 0
 
 
 class Skip(Exception):
-    """The check cannot be done here; the text says why."""
+    """The check cannot be done here; the text is the reason."""
 
 
 class Result:

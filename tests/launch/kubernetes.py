@@ -82,7 +82,7 @@ def plain_jobs():
         (mount,) = container(document)["volumeMounts"]
         (volume,) = document["spec"]["template"]["spec"]["volumes"]
         expect(mount["name"] == volume["name"] and mount["mountPath"] == "/etc/alhena", document)
-        expect(volume["secret"]["defaultMode"] == 0o400, "nobody else reads the secret")
+        expect(volume["secret"]["defaultMode"] == 0o400, "no other user reads the secret")
     token = os.path.join(work, "secret-token")
     with open(os.open(token, os.O_CREAT | os.O_WRONLY, 0o400), "w") as file:
         file.write(os.urandom(16).hex())

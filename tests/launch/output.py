@@ -160,7 +160,7 @@ def reader_stops():
     process = start("-n", 2, RANK, "0:lines=100000", "1:sleep=300", "1:signal=9", "0:sleep=60000")
     # Nothing is read until mpiexec has ended the ranks; then all must be there.
     from harness import leftovers, wait_until
-    wait_until(lambda: len(leftovers()) <= 2, "the ranks to be ended while nobody reads")
+    wait_until(lambda: len(leftovers()) <= 2, "the ranks to be ended while no process reads")
     result = finish(process)
     expect(result.code == 137 and "rank 1" in result.err, result.code)
 

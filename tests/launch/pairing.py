@@ -79,7 +79,7 @@ def hydra():
 
 
 class PortServer:
-    """A PMI-1 server as `PMI_PORT` names it: every rank connects and says its PMI_ID."""
+    """A PMI-1 server as `PMI_PORT` names it: every rank connects and sends its PMI_ID."""
 
     def __init__(self, size):
         self.size, self.keys, self.waiting = size, {"PMI_process_mapping": f"(vector,(0,1,{size}))"}, []
@@ -107,8 +107,8 @@ class PortServer:
             self.waiting.append(me)
             if len(self.waiting) < self.size:
                 return []
-            everybody, self.waiting = self.waiting, []
-            return [(rank, "cmd=barrier_out") for rank in everybody]
+            all_ranks, self.waiting = self.waiting, []
+            return [(rank, "cmd=barrier_out") for rank in all_ranks]
         if command == "put":
             self.keys[line["key"]] = line["value"]
         if command == "get" and line["key"] not in self.keys:
@@ -133,4 +133,4 @@ def pmi_port():
     for rank, process in enumerate([start(rank) for rank in range(3)]):
         result = finish(process)
         expect(result.code == 0 and result.out == f"rank {rank} of 3 app 2\n", result)
-    expect(server.finalized == 3, "not every rank said finalize")
+    expect(server.finalized == 3, "not every rank sent finalize")

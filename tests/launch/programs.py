@@ -23,7 +23,7 @@ def cases():
         ("a program started by a rank stops", below_a_rank),
         ("a process that no rank has started stays outside", stranger),
         ("another user stays outside", other_user),
-        ("a caller that says nothing", silent),
+        ("a silent caller", silent),
         ("MPI calls in a forked child", forked),
     ]
 

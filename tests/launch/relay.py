@@ -4,12 +4,12 @@
 usage: relay.py PORT FIRST-LAST COMMAND [ARGUMENT…]
 
 Listens at PORT of the loopback and passes each caller on to the first port of FIRST to LAST that answers. COMMAND is one of
-  look WORD…        passes all on, and says "seen WORD" for each word that goes by in the clear
+  look WORD…        passes all on, and prints "seen WORD" for each word that goes by in the clear
   replace FROM TO   replaces text by text of the same length
   put TEXT          puts TEXT in, towards the caller, after the first 200 bytes
   flip              changes one bit of what comes after the first 200 bytes, towards the caller
   nonsense          passes nothing on: answers each hello with a challenge that it has made up
-Root becomes nobody first. Says "ready" once it listens, and "called" for each caller.
+Root takes the user `nobody` first. Prints "ready" once it listens, and "called" for each caller.
 """
 import os
 import socket

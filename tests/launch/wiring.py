@@ -134,7 +134,7 @@ def binding():
     quiet = job("-n", 2, RANK, "cpus")
     sets = [set(line.split()[1:]) for line in quiet.out.splitlines()]
     if sets[0] == sets[1]:
-        raise Skip("a control group limits processor time here, so nobody is bound")
+        raise Skip("a control group limits processor time here, so no rank is bound")
     expect(not sets[0] & sets[1] and sets[0] | sets[1] == {str(cpu) for cpu in allowed}, quiet)
     crowd = job("-n", len(allowed) + 1, "-report-bindings", RANK, "cpus")
     expect(set(crowd.lines) == {"cpus " + " ".join(map(str, allowed))}, crowd)

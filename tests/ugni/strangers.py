@@ -61,7 +61,7 @@ def is_running(pid):
 
 
 class Overheard(threading.Thread):
-    """What callers have said at the job's ports, as anybody hears it who can read the network."""
+    """What callers have sent to the job's ports, for a program that can read the network."""
 
     def __init__(self):
         super().__init__(daemon=True)

@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn repeated_hellos_turn_nobody_out_who_answers() {
+    fn repeated_hellos_turn_no_caller_out_that_answers() {
         let mut acceptor = Acceptor::new("the test", SECRET, Protection::None, None).for_processes();
         let now = Instant::now();
         let overheard = *calling(1).hello();

@@ -149,6 +149,11 @@ impl Values {
         }
     }
 
+    /// Whether the user has set none of these.
+    pub fn are_defaults(&self, params: &[Param]) -> bool {
+        params.iter().all(|param| !self.entries.iter().any(|entry| entry.sets(param)))
+    }
+
     /// The value in force, typed and checked.
     pub fn read<T: Type>(&self, param: &Param) -> Result<T::Value, BadValue> {
         let setting = self.setting(param);

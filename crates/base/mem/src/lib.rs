@@ -4,9 +4,10 @@
 //! and copied from and to safely afterwards. Nothing here is ever a Rust reference to that memory, since another
 //! thread or process may change it at any time; every access is a raw copy of bounds-checked length.
 //!
-//! [`Slab`] names objects by small integers.
+//! [`Slab`] names objects by small integers; [`hex`] writes bytes as text.
 
 mod copy;
+pub mod hex;
 mod peer;
 mod register;
 mod slab;

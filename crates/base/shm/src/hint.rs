@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_keeps_polling_before_anybody_went_on() {
+    fn no_rank_keeps_polling_before_one_went_on() {
         let waiting = [Waiting::default(), Waiting::default()];
         waiting[0].wait_on(0, 1);
         assert!(!is_next(0, 1, 2, |place| waiting.get(place as usize)));
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_keeps_a_processor_from_one_that_does_not_wait() {
+    fn no_rank_keeps_a_processor_from_one_that_does_not_wait() {
         let areas = waiting(4, &[&[0, 1], &[2, 3]]);
         areas[3].go_on();
         assert_eq!(next_after(&areas, 1), []);

@@ -46,7 +46,7 @@ pub struct Queue<'a> {
 /// A place that was claimed and must be filled.
 #[derive(Debug)]
 #[must_use = "an unfilled place blocks the queue"]
-pub struct Place(u64);
+pub struct ClaimedSlot(u64);
 
 /// No room at the moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +73,7 @@ impl<'a> Queue<'a> {
     ///
     /// # Errors
     /// [`Full`].
-    pub fn claim(&self) -> Result<Place, Full> {
+    pub fn claim(&self) -> Result<ClaimedSlot, Full> {
         let mut place = self.tail.0.load(Ordering::Relaxed);
         loop {
             let slot = &self.slots[place as usize & (self.slots.len() - 1)];
@@ -86,7 +86,7 @@ impl<'a> Queue<'a> {
                 Err(self.tail.0.load(Ordering::Relaxed))
             };
             match moved {
-                Ok(_) => return Ok(Place(place)),
+                Ok(_) => return Ok(ClaimedSlot(place)),
                 Err(now) if now == place && !is_free => return Err(Full),
                 Err(now) => place = now,
             }
@@ -94,7 +94,7 @@ impl<'a> Queue<'a> {
     }
 
     /// Fills a claimed place with `entry`, which is not zero and below [`ENTRY_LIMIT`].
-    pub fn publish(&self, place: Place, entry: u64) {
+    pub fn publish(&self, place: ClaimedSlot, entry: u64) {
         debug_assert!(entry != 0 && entry < ENTRY_LIMIT);
         let slot = &self.slots[place.0 as usize & (self.slots.len() - 1)];
         // Pairs with the Acquire in `Receiver::take`.

@@ -22,7 +22,7 @@ const SHORTEST: Duration = Duration::from_micros(if cfg!(loom) { 0 } else { 500 
 const LONGEST: Duration = Duration::from_micros(if cfg!(loom) { 0 } else { 8000 });
 
 /// What the progress thread does next.
-enum Step<A> {
+enum NextAction<A> {
     /// No caller needs it any more.
     Over,
     /// Something may have happened.
@@ -44,20 +44,20 @@ pub fn progress_thread<H: Host>(host: &mut H) {
         let was_here = std::mem::replace(&mut seen, visits) != visits;
         let step = host.with(|state| step::<H>(state, was_here, std::mem::take(&mut rung)));
         match step {
-            Step::Over => return,
-            Step::Again => {
+            NextAction::Over => return,
+            NextAction::Again => {
                 if H::is_wanted() {
                     yield_now();
                 }
             }
-            Step::Pause(parked) => {
+            NextAction::Pause(parked) => {
                 rest(host, &parked, Some(Instant::now() + pause));
                 pause = (pause * 2).min(LONGEST);
                 continue;
             }
-            Step::StandBy(parked) => rest(host, &parked, None),
-            Step::Yield => yield_now(),
-            Step::Sleep(armed) => {
+            NextAction::StandBy(parked) => rest(host, &parked, None),
+            NextAction::Yield => yield_now(),
+            NextAction::Sleep(armed) => {
                 host.sleep(armed, None);
                 host.with(wake_up::<H>);
                 rung = true;
@@ -74,37 +74,37 @@ fn is_attended<I>(threads: &Threads<I>) -> bool {
 
 /// `was_here`: the program has had the state since the last step. `rung`: this thread slept on the doorbell, and was
 /// woken.
-fn step<H: Host>(state: &mut H::State, was_here: bool, rung: bool) -> Step<H::Armed> {
+fn step<H: Host>(state: &mut H::State, was_here: bool, rung: bool) -> NextAction<H::Armed> {
     let threads = H::threads(state);
     if threads.ends_progress_thread() {
-        return Step::Over;
+        return NextAction::Over;
     }
     match (is_attended(threads), was_here) {
-        (true, false) => return Step::StandBy(threads.stand_by(true)),
-        (true, true) => return Step::Pause(threads.stand_by(false)),
+        (true, false) => return NextAction::StandBy(threads.stand_by(true)),
+        (true, true) => return NextAction::Pause(threads.stand_by(false)),
         (false, true) => {
             // What rang is for this thread to take, also if the program has looked in meanwhile.
             if rung {
                 H::progress(state);
             }
-            return Step::Pause(H::threads(state).stand_by(false));
+            return NextAction::Pause(H::threads(state).stand_by(false));
         }
         (false, false) => {}
     }
     if H::progress(state) {
-        return Step::Again;
+        return NextAction::Again;
     }
     let armed = if H::wants_turn(state) { None } else { H::arm(state) };
-    let Some(armed) = armed else { return Step::Yield };
+    let Some(armed) = armed else { return NextAction::Yield };
     H::threads(state).falls_asleep();
     // The poll between arming and sleeping: whatever was sent before the word changed is seen here. A call of the program
     // that becomes due is the program's to make.
     let awake = H::progress(state) || H::wants_turn(state) || H::must_arm_again(state);
     if !awake && H::threads(state).is_needed() {
-        return Step::Sleep(armed);
+        return NextAction::Sleep(armed);
     }
     wake_up::<H>(state);
-    Step::Again
+    NextAction::Again
 }
 
 /// Sleeps until the program leaves, this thread is needed no more, or `deadline` passes.

@@ -133,7 +133,7 @@ where
 }
 
 /// What one stretch under the lock came to.
-enum Step<I, R> {
+enum Stretch<I, R> {
     Over(R),
     Park(Arc<Parked<I>>),
     Call,
@@ -165,13 +165,13 @@ where
             loop {
                 if let Some(result) = ready(state) {
                     H::threads(state).leave(&mut role);
-                    return Step::Over(result);
+                    return Stretch::Over(result);
                 }
                 if let (How::Parked(interest), false) = (&how, role) {
                     let threads = H::threads(state);
                     role = threads.take_role();
                     if !role {
-                        return Step::Park(threads.park(interest.clone()));
+                        return Stretch::Park(threads.park(interest.clone()));
                     }
                 }
                 let happened = H::progress(state);
@@ -183,31 +183,31 @@ where
                 }
                 if !H::is_alone() {
                     // What was completed is announced when the lock is given back, and others get it.
-                    return Step::Polled { happened };
+                    return Stretch::Polled { happened };
                 }
                 if !happened && waiter.idle() {
-                    return Step::Nothing;
+                    return Stretch::Nothing;
                 }
             }
             // The program's function may take long: another thread polls meanwhile.
             H::threads(state).leave(&mut role);
-            Step::Call
+            Stretch::Call
         });
         match step {
-            Step::Over(result) => return Some(result),
-            Step::Park(parked) => {
+            Stretch::Over(result) => return Some(result),
+            Stretch::Park(parked) => {
                 park(host, &parked, policy, deadline);
                 if is_late() {
                     return host.with(|state| give_up::<H, R>(state, &mut role, &mut ready, Some(&parked)));
                 }
             }
-            Step::Call => host.call(),
-            Step::Polled { happened } if happened || !waiter.idle() => {
+            Stretch::Call => host.call(),
+            Stretch::Polled { happened } if happened || !waiter.idle() => {
                 if H::is_wanted() {
                     yield_now();
                 }
             }
-            Step::Polled { .. } | Step::Nothing => {
+            Stretch::Polled { .. } | Stretch::Nothing => {
                 looks.look(host);
                 if let Some(result) = sleep(host, &mut role, deadline, &mut looks, &mut ready) {
                     return Some(result);

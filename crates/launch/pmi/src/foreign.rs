@@ -185,9 +185,9 @@ mod tests {
     }
 
     /// A rank's connection with `launcher`, which a thread of its own serves.
-    fn space(launcher: &Arc<Launcher>, everybody: &Arc<Barrier>) -> Space {
+    fn space(launcher: &Arc<Launcher>, all_ranks: &Arc<Barrier>) -> Space {
         let (ours, theirs) = UnixStream::pair().unwrap();
-        let (launcher, everybody) = (Arc::clone(launcher), Arc::clone(everybody));
+        let (launcher, all_ranks) = (Arc::clone(launcher), Arc::clone(all_ranks));
         thread::spawn(move || {
             for text in BufReader::new(theirs.try_clone().unwrap()).lines().map_while(Result::ok) {
                 let line = Line::from_text(&text);
@@ -206,7 +206,7 @@ mod tests {
                         None => "cmd=get_result rc=1".to_owned(),
                     },
                     _ => {
-                        everybody.wait();
+                        all_ranks.wait();
                         "cmd=barrier_out rc=0".to_owned()
                     }
                 };
@@ -227,14 +227,14 @@ mod tests {
     fn each_node_puts_one_record_in_as_many_parts_as_it_takes() {
         const NODE: u32 = 4;
         let launcher = Arc::new(Launcher::default());
-        let everybody = Arc::new(Barrier::new(2 * NODE as usize));
+        let all_ranks = Arc::new(Barrier::new(2 * NODE as usize));
         let mut threads = Vec::new();
         for leader in [0, NODE] {
             let (hosts, guests): (Vec<_>, Vec<_>) = (1..NODE).map(|_| UnixStream::pair().unwrap()).unzip();
             let hosts = hosts.into_iter().map(Connection::over).collect();
             let guests = guests.into_iter().map(|guest| Neighbours::Host(Connection::over(guest)));
             for (place, neighbours) in (0..).zip(std::iter::once(Neighbours::Guests(hosts)).chain(guests)) {
-                let mut foreign = Foreign::new(space(&launcher, &everybody), neighbours);
+                let mut foreign = Foreign::new(space(&launcher, &all_ranks), neighbours);
                 threads.push(thread::spawn(move || {
                     let rank = leader + place;
                     for round in 0..2 {

@@ -5,7 +5,7 @@ use crate::foreign::{Foreign, Neighbours};
 use crate::handover::{self, Card};
 use crate::job::{Job, Service};
 use crate::mapping::ranks_on;
-use crate::pmi1::Place;
+use crate::pmi1::JobPlace;
 use crate::space::Space;
 
 const STEP: &str = "MPI_Init";
@@ -24,8 +24,8 @@ pub type SegmentBytes = fn(local_size: usize) -> u64;
 ///   rank 0:                                             put number of the job         ├─ fence ─ get, connect
 ///   every rank:                                                                       ┘
 /// ```
-pub(crate) fn join(mut space: Space, place: Place, segment_bytes: SegmentBytes) -> Result<Job, Error> {
-    let Place { rank, size, app_num, universe_size, node_of } = place;
+pub(crate) fn join(mut space: Space, place: JobPlace, segment_bytes: SegmentBytes) -> Result<Job, Error> {
+    let JobPlace { rank, size, app_num, universe_size, node_of } = place;
     let local_ranks = ranks_on(node_of[rank as usize], &node_of);
     let (leader, local_size) = (local_ranks[0], local_ranks.len());
     if rank == 0 {

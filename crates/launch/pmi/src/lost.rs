@@ -1,10 +1,11 @@
 //! How a process names a rank that it has lost, in the message with which it ends the job, and one whose host it suspects.
 //! Its launcher looks for what happened to that rank before it believes that the rank is lost.
 
-use std::fmt::Write;
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
 use std::time::Duration;
+
+use mem::hex;
 
 use crate::protocol::SUSPECT;
 use crate::wire::Line;
@@ -51,12 +52,10 @@ impl Suspicion {
         let places: Vec<String> = self.places.iter().take(MOST).map(SocketAddr::to_string).collect();
         let Suspicion { rank, silent, patience, greeting, .. } = self;
         let (silent, patience, places) = (silent.as_millis(), patience.as_millis(), places.join(","));
-        let mut line = format!(
-            "cmd={SUSPECT} rank={rank} silent={silent} patience={patience} places={places} greeting="
-        );
-        // Writing to a string cannot fail.
-        greeting.iter().for_each(|byte| _ = write!(line, "{byte:02x}"));
-        line + "\n"
+        let greeting = hex::text(greeting);
+        format!(
+            "cmd={SUSPECT} rank={rank} silent={silent} patience={patience} places={places} greeting={greeting}\n"
+        )
     }
 
     /// What a rank has sent.
@@ -68,20 +67,9 @@ impl Suspicion {
             silent: time("silent")?,
             patience: time("patience")?,
             places: places.collect::<Option<_>>()?,
-            greeting: bytes(line.get("greeting")?)?,
+            greeting: hex::bytes(line.get("greeting").filter(|text| text.len() <= 2 * GREETING)?)?,
         })
     }
-}
-
-/// The bytes of this hexadecimal text.
-fn bytes(text: &str) -> Option<Vec<u8>> {
-    let digit = |byte: u8| char::from(byte).to_digit(16);
-    let byte = |pair: &[u8; 2]| Some((digit(pair[0])? << 4 | digit(pair[1])?) as u8);
-    let (pairs, rest) = text.as_bytes().as_chunks();
-    if pairs.len() > GREETING || !rest.is_empty() {
-        return None;
-    }
-    pairs.iter().map(byte).collect()
 }
 
 /// The way of suspicions to a launcher of our own.

@@ -1,6 +1,6 @@
 //! A rank's connection with our own `mpiexec`: a round trip for each exchange of what ranks put.
 
-use crate::wireup::Table;
+use crate::wireup::WireupTable;
 use platform::memory_file::MemoryFile;
 
 use crate::Error;
@@ -47,7 +47,7 @@ impl Native {
     pub(crate) fn get(&self, node: u32, place: u32, key: &str) -> Option<String> {
         let found = self.tables.iter().find_map(|file| {
             let read = |at, into: &mut [u8]| file.read(at, into).is_ok();
-            Table::new(read, file.bytes)?.get(node, place, key)
+            WireupTable::new(read, file.bytes)?.get(node, place, key)
         });
         String::from_utf8(found?).ok()
     }

@@ -4,7 +4,7 @@ use crate::Error;
 use crate::connection::Connection;
 
 /// A process's place in its job, as its launcher gives it.
-pub(crate) struct Place {
+pub(crate) struct JobPlace {
     pub(crate) rank: u32,
     pub(crate) size: u32,
     pub(crate) app_num: i32,

@@ -11,7 +11,7 @@ use std::ptr;
 
 use crate::abort::AbortFunction;
 use crate::library::Library;
-use crate::pmi1::Place;
+use crate::pmi1::JobPlace;
 use crate::{Error, mapping};
 
 /// Names the library, where it is not among those that the loader finds.
@@ -131,14 +131,14 @@ impl Functions {
 }
 
 /// This process's place in the job.
-pub(crate) fn place(client: &Pmix) -> Result<Place, Error> {
+pub(crate) fn place(client: &Pmix) -> Result<JobPlace, Error> {
     let rank = client.own.rank;
     let number = |of: u32, key: &CStr| client.told(of, key)?.number();
     let size = number(EVERYBODY, c"pmix.job.size");
     let size = size.ok_or_else(|| Error::protocol(STEP, "no pmix.job.size"))?;
     let size = u32::try_from(size).ok().filter(|&size| rank < size);
     let size = size.ok_or_else(|| Error::protocol(STEP, &format!("rank {rank} of too few")))?;
-    Ok(Place {
+    Ok(JobPlace {
         rank,
         size,
         app_num: number(rank, c"pmix.appnum").and_then(|number| i32::try_from(number).ok()).unwrap_or(0),

@@ -173,7 +173,7 @@ impl Server {
     }
 
     /// Whether some rank cannot go on before the others have come (in init or in a barrier).
-    pub fn anybody_waits(&self) -> bool {
+    pub fn has_waiting(&self) -> bool {
         self.ranks.iter().any(|client| client.phase == Phase::Waiting || client.in_barrier)
     }
 
@@ -398,7 +398,7 @@ mod tests {
         let mut server = server(2);
         assert!(say(&mut server, 0, "cmd=put kvsname=kvs key=a value=b c")[0].1.contains("rc=0"));
         assert!(say(&mut server, 0, "cmd=barrier_in").is_empty());
-        assert!(server.anybody_waits());
+        assert!(server.has_waiting());
         let out = say(&mut server, 1, "cmd=barrier_in");
         assert_eq!(out.iter().map(|(rank, _)| *rank).collect::<Vec<_>>(), [0, 1]);
         assert_eq!(

@@ -4,7 +4,7 @@ use std::env;
 
 /// A job step, as one of its processes sees it.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Step {
+pub(crate) struct JobStep {
     pub(crate) rank: u32,
     pub(crate) size: u32,
     /// This process's node, counted from 0 within the step.
@@ -24,11 +24,11 @@ const RANGE: std::ops::Range<u32> = 20_000..30_000;
 const MOST: usize = 64;
 
 /// The step of several processes that this one belongs to.
-pub(crate) fn step() -> Option<Step> {
+pub(crate) fn step() -> Option<JobStep> {
     from(|name| env::var(name).ok())
 }
 
-fn from(variable: impl Fn(&str) -> Option<String>) -> Option<Step> {
+fn from(variable: impl Fn(&str) -> Option<String>) -> Option<JobStep> {
     let number = |name| variable(name)?.trim().parse::<u32>().ok();
     let (rank, size) = (number("SLURM_PROCID")?, number("SLURM_STEP_NUM_TASKS")?);
     let (job, step) = (number("SLURM_JOB_ID")?, number("SLURM_STEP_ID")?);
@@ -38,7 +38,7 @@ fn from(variable: impl Fn(&str) -> Option<String>) -> Option<Step> {
     let first = first_of(&variable("SLURM_STEP_NODELIST")?)?;
     let reserved = variable("SLURM_STEP_RESV_PORTS").and_then(|list| ports(&list));
     let ports = reserved.unwrap_or_else(|| derived(job, step));
-    Some(Step { rank, size, node: number("SLURM_NODEID")?, first, job, step, ports })
+    Some(JobStep { rank, size, node: number("SLURM_NODEID")?, first, job, step, ports })
 }
 
 /// The first name of a list like `n[01-04,7],g3`.
@@ -81,7 +81,7 @@ fn derived(job: u32, step: u32) -> Vec<u16> {
 mod tests {
     use super::*;
 
-    fn with(set: &[(&str, &str)]) -> Option<Step> {
+    fn with(set: &[(&str, &str)]) -> Option<JobStep> {
         from(|name| set.iter().find(|(n, _)| *n == name).map(|(_, v)| (*v).to_owned()))
     }
 

@@ -3,7 +3,7 @@
 use std::env;
 
 use crate::connection::Connection;
-use crate::pmi1::{Place, Server};
+use crate::pmi1::{JobPlace, Server};
 use crate::{Error, mapping};
 
 const STEP: &str = "MPI_Init";
@@ -47,7 +47,7 @@ fn by_port(address: &str, id: u32) -> Result<Contact, Error> {
 }
 
 /// Asks a PMI-1 server for the key space, and for this process's place.
-pub(crate) fn meet(contact: Contact) -> Result<(Server, Place), Error> {
+pub(crate) fn meet(contact: Contact) -> Result<(Server, JobPlace), Error> {
     let Contact { mut connection, rank, size } = contact;
     if rank >= size {
         return Err(Error::protocol(STEP, &format!("rank {rank} of {size}")));
@@ -70,7 +70,7 @@ pub(crate) fn meet(contact: Contact) -> Result<(Server, Place), Error> {
 
     let mut server = Server { connection, kvs };
     let node_of = node_of(&mut server, size)?;
-    Ok((server, Place { rank, size, app_num: app_num.unwrap_or(0), universe_size, node_of }))
+    Ok((server, JobPlace { rank, size, app_num: app_num.unwrap_or(0), universe_size, node_of }))
 }
 
 /// The node of each rank by the launcher's mapping. Where it gives none, every rank is its own node.

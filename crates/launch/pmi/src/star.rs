@@ -30,9 +30,9 @@ use connect::{Acceptor, Protection, Role, Secret, Session, Who};
 use crate::abort::{self, Abort};
 use crate::connection::Connection;
 use crate::munge::Munge;
-use crate::pmi1::{Place, Server};
+use crate::pmi1::{JobPlace, Server};
 use crate::server::{self, Event, Phase};
-use crate::slurm::Step;
+use crate::slurm::JobStep;
 use crate::standard::{self, Contact};
 use crate::wire::{Line, LineBuffer};
 use crate::{Error, token};
@@ -62,7 +62,7 @@ pub(crate) struct Star {
 }
 
 /// Meets the other ranks of `step`.
-pub(crate) fn meet(step: &Step) -> Result<(Star, Place), Error> {
+pub(crate) fn meet(step: &JobStep) -> Result<(Star, JobPlace), Error> {
     let mut keeper = None;
     let (stream, session) = match step.rank {
         0 => {
@@ -123,7 +123,7 @@ impl Secrets {
     }
 
     /// Rank 0's: the secret, and what the hello holds of it.
-    fn make(step: &Step) -> Result<(Secret, String), String> {
+    fn make(step: &JobStep) -> Result<(Secret, String), String> {
         if let Some(path) = Secrets::file() {
             return Ok((token::read(&path)?, "file".to_owned()));
         }
@@ -135,7 +135,7 @@ impl Secrets {
     }
 
     /// What `way`, the end of a hello, leads to.
-    fn read(step: &Step, way: &str) -> Result<Secret, String> {
+    fn read(step: &JobStep, way: &str) -> Result<Secret, String> {
         match way.split_once(' ') {
             None if way == "file" => {
                 let path = Secrets::file().ok_or_else(|| format!("{TOKEN_FILE} is set at rank 0 alone"))?;
@@ -159,7 +159,7 @@ impl Secrets {
 }
 
 /// Looks for rank 0.
-fn find(step: &Step) -> Result<(TcpStream, Session), Error> {
+fn find(step: &JobStep) -> Result<(TcpStream, Session), Error> {
     let end = Instant::now() + SEARCH;
     loop {
         let why = match round(step) {
@@ -178,7 +178,7 @@ fn find(step: &Step) -> Result<(TcpStream, Session), Error> {
 }
 
 /// Tries all addresses and ports once.
-fn round(step: &Step) -> Result<(TcpStream, Session), String> {
+fn round(step: &JobStep) -> Result<(TcpStream, Session), String> {
     let addresses: Vec<IpAddr> = match step.node {
         // The own name need not be known.
         0 => vec![Ipv4Addr::LOCALHOST.into()],
@@ -201,12 +201,12 @@ fn round(step: &Step) -> Result<(TcpStream, Session), String> {
     Err(failures.join("; "))
 }
 
-fn number_of(step: &Step) -> u64 {
+fn number_of(step: &JobStep) -> u64 {
     u64::from(step.job) << 32 | u64::from(step.step)
 }
 
 /// Calls `address` and proves to be a rank of the step. `secret`: rank 0's own, which it need not read.
-fn call(address: SocketAddr, step: &Step, secret: Option<Secret>) -> Result<(TcpStream, Session), String> {
+fn call(address: SocketAddr, step: &JobStep, secret: Option<Secret>) -> Result<(TcpStream, Session), String> {
     let words = |error: io::Error| error.to_string();
     let stream = TcpStream::connect_timeout(&address, TIMEOUT).map_err(words)?;
     stream.set_nodelay(true).map_err(words)?;
@@ -289,7 +289,7 @@ struct Keeper {
 
 impl Keeper {
     fn start(
-        step: &Step,
+        step: &JobStep,
         listener: TcpListener,
         secret: Secret,
         way: String,

@@ -105,13 +105,13 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
     /// A directory of a test's own, which goes with it.
-    struct Place(PathBuf);
+    struct TempFolder(PathBuf);
 
-    impl Place {
-        fn new(name: &str) -> Place {
+    impl TempFolder {
+        fn new(name: &str) -> TempFolder {
             let path = std::env::temp_dir().join(format!("alhena-token-{}-{name}", std::process::id()));
             fs::create_dir(&path).unwrap();
-            Place(path)
+            TempFolder(path)
         }
 
         fn file(&self, name: &str, secret: Secret, mode: u32) -> PathBuf {
@@ -122,7 +122,7 @@ mod tests {
         }
     }
 
-    impl Drop for Place {
+    impl Drop for TempFolder {
         fn drop(&mut self) {
             let _ = fs::remove_dir_all(&self.0);
         }
@@ -132,8 +132,8 @@ mod tests {
     const THEIRS: Secret = Secret::new(78);
 
     #[test]
-    fn a_token_is_read_back_and_not_from_everybody() {
-        let place = Place::new("modes");
+    fn a_token_is_read_back_and_not_from_a_file_that_others_read() {
+        let place = TempFolder::new("modes");
         let path = place.file("token", OURS, 0o600);
         assert_eq!(read(&path), Ok(OURS));
         assert!(write(&path, OURS).is_err());
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_pipe_is_refused_and_not_waited_for() {
-        let place = Place::new("pipe");
+        let place = TempFolder::new("pipe");
         let path = place.0.join("pipe");
         let name = CString::new(path.as_os_str().as_bytes()).unwrap();
         // SAFETY: a path that lives during the call.
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn links_are_followed_where_this_user_or_root_made_them() {
-        let place = Place::new("links");
+        let place = TempFolder::new("links");
         // As a Kubernetes Secret lies in its folder.
         fs::create_dir(place.0.join("1")).unwrap();
         place.file("1/token", OURS, 0o400);
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_file_that_is_swapped_while_it_is_read_is_never_the_one() {
-        let place = Place::new("swapped");
+        let place = TempFolder::new("swapped");
         let (ours, theirs) = (place.file("ours", OURS, 0o600), place.file("theirs", THEIRS, 0o666));
         let path = place.0.join("token");
         let over = AtomicBool::new(false);

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use pmi::wireup::{Gather, Place, Record, Table, build};
+use pmi::wireup::{Gather, Record, TreePlace, WireupTable, build};
 
 const RANKS: u32 = 48;
 
@@ -38,7 +38,7 @@ fn bytes_of(message: &Message) -> usize {
 }
 
 fn exchange(nodes: u32, fan_out: u32) -> Cost {
-    let place = |node| Place { node, nodes, fan_out };
+    let place = |node| TreePlace { node, nodes, fan_out };
     let members = |node| std::iter::once(node).chain(place(node).children());
     let mut gathers: Vec<_> = (0..nodes).map(|node| Gather::of(members(node))).collect();
     let mut tables: Vec<Rc<[u8]>> = vec![Rc::from([]); nodes as usize];
@@ -113,7 +113,7 @@ fn all_ranks_find_each_other() {
             into.copy_from_slice(&cost.table[at as usize..at as usize + into.len()]);
             true
         };
-        let table = Table::new(read, cost.table.len() as u64).unwrap();
+        let table = WireupTable::new(read, cost.table.len() as u64).unwrap();
         for node in (0..nodes).step_by(97) {
             for place in [0, 17, RANKS - 1] {
                 assert_eq!(table.get(node, place, "tcp"), Some(address(node, place).into_bytes()));

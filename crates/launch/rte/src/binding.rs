@@ -65,7 +65,7 @@ pub struct Map {
 
 /// The result: processors of each rank, and what was found on the way.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct BindingPlan {
     /// Processors of each rank; `None` where it is not bound.
     pub cpus: Vec<Option<CpuSet>>,
     /// More ranks than processors, or than the quota of processor time allows.
@@ -162,7 +162,7 @@ impl Placement {
         world: &[u32],
         topology: &Topology,
         quota: Option<f64>,
-    ) -> Result<Option<Plan>, Error> {
+    ) -> Result<Option<BindingPlan>, Error> {
         if self.by_file.is_empty() {
             return Ok(None);
         }
@@ -180,11 +180,16 @@ impl Placement {
         };
         let cpus = world.iter().map(of_rank).collect::<Result<_, _>>()?;
         let oversubscribed = world.len() > usable(topology.allowed().len(), quota);
-        Ok(Some(Plan { cpus, oversubscribed, reason: None }))
+        Ok(Some(BindingPlan { cpus, oversubscribed, reason: None }))
     }
 
     /// Works out the processors of `size` ranks. `quota` is the processor time that control groups allow.
-    pub(crate) fn plan(&self, size: usize, topology: &Topology, quota: Option<f64>) -> Result<Plan, Error> {
+    pub(crate) fn plan(
+        &self,
+        size: usize,
+        topology: &Topology,
+        quota: Option<f64>,
+    ) -> Result<BindingPlan, Error> {
         self.check_contradictions()?;
         if topology.allowed().is_empty() {
             return Err(refuse(
@@ -200,18 +205,18 @@ impl Placement {
                 format!("start at most {usable} ranks, or leave -nooversubscribe out"),
             ));
         }
-        let unbound = |reason: Option<String>| Plan { cpus: vec![None; size], oversubscribed, reason };
+        let unbound = |reason: Option<String>| BindingPlan { cpus: vec![None; size], oversubscribed, reason };
         if !self.by_rank.is_empty() {
             let entry = |rank| if self.by_rank_in_turn { rank % self.by_rank.len() } else { rank };
             let cpus = (0..size).map(|rank| self.by_rank.get(entry(rank)).cloned().flatten()).collect();
-            return Ok(Plan { cpus, oversubscribed, reason: None });
+            return Ok(BindingPlan { cpus, oversubscribed, reason: None });
         }
         match (self.bind, self.map) {
             (Some(Bind::None), _) => Ok(unbound(None)),
             (None, None) if oversubscribed && quota.is_none() && size.is_multiple_of(usable) => {
                 let threads = topology.units(Unit::Thread);
                 let cpus = threads.into_iter().cycle().take(size).map(Some).collect();
-                Ok(Plan { cpus, oversubscribed, reason: None })
+                Ok(BindingPlan { cpus, oversubscribed, reason: None })
             }
             (None, None) if oversubscribed => {
                 Ok(unbound(Some(format!("more ranks than processors: {size} for {usable}"))))
@@ -219,7 +224,7 @@ impl Placement {
             (None, None) if usable < topology.allowed().len() => {
                 Ok(unbound(Some(format!("a control group limits processor time to {usable} processors"))))
             }
-            (None, None) => Ok(Plan {
+            (None, None) => Ok(BindingPlan {
                 cpus: shares(size, topology).into_iter().map(Some).collect(),
                 oversubscribed,
                 reason: None,
@@ -230,7 +235,7 @@ impl Placement {
             }
             (bind, map) => {
                 let cpus = self.bound(size, bind, map, topology)?;
-                Ok(Plan { cpus: cpus.into_iter().map(Some).collect(), oversubscribed, reason: None })
+                Ok(BindingPlan { cpus: cpus.into_iter().map(Some).collect(), oversubscribed, reason: None })
             }
         }
     }
@@ -367,7 +372,7 @@ fn refuse(seen: impl Into<String>, next: impl Into<String>) -> Error {
     Error::Placement { seen: seen.into(), next: next.into() }
 }
 
-impl Plan {
+impl BindingPlan {
     /// For `-report-bindings`: one line per rank.
     pub(crate) fn report(&self, host: &str, world: &[u32]) -> String {
         let mut text = String::new();

@@ -51,7 +51,7 @@ fn processors_take_turns_when_oversubscribed_evenly() {
 }
 
 #[test]
-fn nobody_is_bound_when_oversubscribed_unevenly_or_under_a_quota() {
+fn no_rank_is_bound_when_oversubscribed_unevenly_or_under_a_quota() {
     let default = Placement::default();
     assert_eq!(plan("o9", 9, &default).unwrap(), ["-"; 9]);
     assert_eq!(plan_on("0-7", Some(1.5), "oq", 2, &default).unwrap(), ["-"; 2]);

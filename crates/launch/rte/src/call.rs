@@ -141,7 +141,7 @@ mod tests {
                 until = Some(Instant::now() + TIMEOUT);
             }
         }
-        Err("called somebody else".to_owned())
+        Err("called another process".to_owned())
     }
 
     #[test]
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_know_the_secret_finds_nobody() {
+    fn a_caller_without_the_secret_finds_no_acceptor() {
         let (listener, address) = listener();
         let why = heard(listener, vec![address], Secret::new(1)).unwrap_err();
         assert!(why.contains("does not know the job's secret"), "{why}");

@@ -23,7 +23,7 @@ const OUTER_NAMES: [&str; 8] = [
 ];
 
 /// Place of one rank.
-pub struct Place {
+pub struct RankPlace {
     /// Rank in the job.
     pub rank: usize,
     /// Ranks of the job.
@@ -93,8 +93,8 @@ pub(crate) fn forwarded<'a>(
 }
 
 /// What one rank gets in addition.
-pub fn of_rank(place: &Place) -> Vec<CString> {
-    let Place { rank, size, local_rank, local_size, pmi_fd, pmi_inode, socket, universe } = place;
+pub fn of_rank(place: &RankPlace) -> Vec<CString> {
+    let RankPlace { rank, size, local_rank, local_size, pmi_fd, pmi_inode, socket, universe } = place;
     let universe = universe.map_or(*size, |n| n as usize);
     let texts = [
         format!("{}={pmi_fd}:{pmi_inode}:{socket:016x}", pmi::protocol::VARIABLE),

@@ -360,10 +360,10 @@ fn meaning(signal: i32) -> &'static str {
         libc::SIGABRT => "it aborted itself (a failed assertion, an uncaught exception, a heap error)",
         libc::SIGFPE => "an integer division by zero or overflow",
         libc::SIGILL => "an instruction that this processor does not have",
-        libc::SIGPIPE => "it wrote to a pipe that nobody reads",
+        libc::SIGPIPE => "it wrote to a pipe without a reader",
         libc::SIGXCPU => "its limit of processor time is used up",
         libc::SIGXFSZ => "it wrote a file beyond its limit of file sizes",
-        libc::SIGKILL => "somebody killed it; the program could not prevent it",
+        libc::SIGKILL => "it was killed; the program could not prevent it",
         _ => "the signal came from outside or from the program itself",
     }
 }

@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_when_all_have_aborted_or_a_host_does_not_answer() {
+    fn no_host_waits_when_all_have_aborted_or_a_host_does_not_answer() {
         let mut inquest = inquest();
         inquest.add(candidate(0, abort(7)), || vec![true, false]);
         assert!(inquest.find(true, Instant::now()).is_some());

@@ -4,7 +4,7 @@ use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::binding::Plan;
+use crate::binding::BindingPlan;
 use crate::cgroup::Cgroup;
 use crate::output_file::OutputFile;
 use crate::pattern::{self, Names};
@@ -26,7 +26,7 @@ pub struct Prepared {
     /// The programs; none where this host runs no rank of one.
     pub programs: Vec<Option<Program>>,
     /// Processors of each rank.
-    pub plan: Plan,
+    pub plan: BindingPlan,
     /// Our control group, and how often it ran out of memory so far.
     pub cgroup: Cgroup,
     /// Output files of each rank: standard output, standard error.

@@ -83,7 +83,7 @@ impl Spawner {
         };
         let (arguments, environment) = (pointers(command.arguments), pointers(command.environment));
         let words = command.cpus.map(CpuSet::words);
-        let mut plan = Plan {
+        let mut plan = ChildPlan {
             program: command.program.as_ptr(),
             arguments: arguments.as_ptr(),
             environment: environment.as_ptr(),
@@ -133,7 +133,7 @@ impl Spawner {
 }
 
 /// What the child does, in plain values and pointers.
-struct Plan<'a> {
+struct ChildPlan<'a> {
     program: *const c_char,
     arguments: *const *const c_char,
     environment: *const *const c_char,
@@ -150,8 +150,8 @@ struct Plan<'a> {
 
 /// The child's life up to its program. System calls only: the memory is the parent's.
 extern "C" fn run_child(plan: *mut c_void) -> c_int {
-    // SAFETY: `spawn` passes its `Plan`, which lives and is touched by no other code while the parent sleeps.
-    let plan = unsafe { &mut *plan.cast::<Plan<'_>>() };
+    // SAFETY: `spawn` passes its `ChildPlan`, which lives and is touched by no other code while the parent sleeps.
+    let plan = unsafe { &mut *plan.cast::<ChildPlan<'_>>() };
     // SAFETY: every pointer of the plan is valid (see `spawn`), and all calls are async-signal-safe.
     if let Err(step) = unsafe { become_program(plan) } {
         plan.failed_step = step;
@@ -165,7 +165,7 @@ extern "C" fn run_child(plan: *mut c_void) -> c_int {
 ///
 /// # Safety
 /// The plan's pointers are valid, and the caller is a fresh child.
-unsafe fn become_program(plan: &Plan<'_>) -> Result<(), &'static str> {
+unsafe fn become_program(plan: &ChildPlan<'_>) -> Result<(), &'static str> {
     let check = |rc: c_int, step| if rc < 0 { Err(step) } else { Ok(()) };
     // SAFETY: plain system calls on values and pointers that the caller vouches for.
     unsafe {

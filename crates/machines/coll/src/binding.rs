@@ -71,7 +71,7 @@ const ALIGN: u64 = 64;
 
 /// What a reference of the schedule is in one call.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Place {
+pub(crate) enum BoundRef {
     /// Memory, or a signal.
     Region(Region),
     /// No bytes: no message, nothing to copy or combine.
@@ -87,7 +87,7 @@ pub(crate) enum Place {
 /// A schedule's references resolved against one call.
 #[derive(Debug, Default)]
 pub(crate) struct Binding {
-    places: Vec<Place>,
+    places: Vec<BoundRef>,
     units: [Unit; 6],
     /// Packed bytes of an element of the send and of the receive type.
     sizes: [u64; 2],
@@ -145,7 +145,7 @@ impl Binding {
 
     /// What a reference is in this call.
     #[inline(always)]
-    pub(crate) fn place(&self, id: RefId) -> &Place {
+    pub(crate) fn place(&self, id: RefId) -> &BoundRef {
         &self.places[id.0 as usize]
     }
 
@@ -190,19 +190,19 @@ impl Binding {
         Ok(())
     }
 
-    fn resolve(&self, r: &Ref, first_epoch: u64) -> Place {
+    fn resolve(&self, r: &Ref, first_epoch: u64) -> BoundRef {
         let bounce = |owner: u16, round: u16| Base::Bounce {
             owner: owner.into(),
             epoch: first_epoch + u64::from(round),
         };
         let scratch = |i: u8| self.scratch[usize::from(i)];
         let (unit, base, ty, start) = match r.buf {
-            Buf::Signal => return Place::Region(Region::Empty),
-            Buf::SendBlock => return Place::Block { side: Side::Send, index: r.lo },
-            Buf::RecvBlock => return Place::Block { side: Side::Recv, index: r.lo },
-            Buf::SendPiece(piece) => return Place::Piece { side: Side::Send, index: r.lo, piece },
-            Buf::RecvPiece(piece) => return Place::Piece { side: Side::Recv, index: r.lo, piece },
-            Buf::PackedBlock(i) => return Place::Aside { offset: scratch(i), index: r.lo },
+            Buf::Signal => return BoundRef::Region(Region::Empty),
+            Buf::SendBlock => return BoundRef::Block { side: Side::Send, index: r.lo },
+            Buf::RecvBlock => return BoundRef::Block { side: Side::Recv, index: r.lo },
+            Buf::SendPiece(piece) => return BoundRef::Piece { side: Side::Send, index: r.lo, piece },
+            Buf::RecvPiece(piece) => return BoundRef::Piece { side: Side::Recv, index: r.lo, piece },
+            Buf::PackedBlock(i) => return BoundRef::Aside { offset: scratch(i), index: r.lo },
             Buf::Send => (SEND, Base::Send, Ty::Send, 0),
             Buf::Recv => (RECV, Base::Recv, Ty::Recv, 0),
             Buf::SendBytes => (SEND_BYTES, Base::Send, Ty::Byte, 0),
@@ -217,7 +217,11 @@ impl Binding {
         let hi = self.boundary(unit, r.hi, r.den);
         let org = if r.org == r.lo { lo } else { self.boundary(unit, r.org, r.den) };
         let offset = start + (lo as i64 - org as i64) * unit.spacing;
-        if hi == lo { Place::Void } else { Place::Region(Region::Span { base, ty, offset, count: hi - lo }) }
+        if hi == lo {
+            BoundRef::Void
+        } else {
+            BoundRef::Region(Region::Span { base, ty, offset, count: hi - lo })
+        }
     }
 
     /// The element at which part `at` of `den` begins.

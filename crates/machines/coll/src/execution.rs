@@ -1,6 +1,6 @@
 //! The machine that runs a schedule: one cursor, a few request slots, no allocation once warm.
 
-use crate::binding::{Binding, Place};
+use crate::binding::{Binding, BoundRef};
 pub use crate::binding::{Layout, Shape};
 use crate::port::{Base, Port, Region, Side, Ty};
 use crate::schedule::{RefId, Schedule, Step};
@@ -183,16 +183,16 @@ fn region<'a, P: Port>(
     built: &'a mut Region,
 ) -> Option<&'a Region> {
     match binding.place(id) {
-        Place::Region(region) => return Some(region),
-        Place::Void => return None,
-        &Place::Block { side, index } if port.block_bytes(side, index) > 0 => {
+        BoundRef::Region(region) => return Some(region),
+        BoundRef::Void => return None,
+        &BoundRef::Block { side, index } if port.block_bytes(side, index) > 0 => {
             *built = Region::Block { side, index };
         }
-        &Place::Aside { offset, index } if port.block_bytes(Side::Recv, index) > 0 => {
+        &BoundRef::Aside { offset, index } if port.block_bytes(Side::Recv, index) > 0 => {
             let count = port.block_bytes(Side::Recv, index);
             *built = Region::Span { base: Base::Arena, ty: Ty::Byte, offset, count };
         }
-        &Place::Piece { side, index, piece } => {
+        &BoundRef::Piece { side, index, piece } => {
             let offset = u64::from(piece) * PAYLOAD as u64;
             let bytes = port.block_bytes(side, index).saturating_sub(offset).min(PAYLOAD as u64);
             if bytes == 0 {
@@ -200,7 +200,7 @@ fn region<'a, P: Port>(
             }
             *built = Region::Piece { side, index, offset, bytes };
         }
-        Place::Block { .. } | Place::Aside { .. } => return None,
+        BoundRef::Block { .. } | BoundRef::Aside { .. } => return None,
     }
     Some(built)
 }
@@ -244,7 +244,7 @@ fn perform<P: Port>(
         }
         Step::Reduce { into, left, right } => {
             let place = |id| match binding.place(id) {
-                Place::Region(region) => Some(region),
+                BoundRef::Region(region) => Some(region),
                 _ => None,
             };
             let (Some(out), Some(l), Some(r)) = (place(into), place(left), place(right)) else {

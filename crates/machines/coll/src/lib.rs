@@ -3,7 +3,7 @@
 //! # From call to result
 //!
 //! ```text
-//!   arguments ─► tuned::Table::select ─► Choice: algorithm, segments, fanout        once per kind of call
+//!   arguments ─► tuned::RuleTable::select ─► Choice: algorithm, segments, fanout        once per kind of call
 //!                                           │
 //!                 Params ─────────────► algorithm(&Params) ─► Schedule               once per Params::key
 //!                                           │

@@ -179,7 +179,7 @@ pub enum Wake {
     /// Every other process of the area may await it.
     All,
     /// No process waits yet.
-    Nobody,
+    None,
 }
 
 /// A piece of data, by its number in [`Schedule::refs`].

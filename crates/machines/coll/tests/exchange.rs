@@ -6,7 +6,7 @@ mod common;
 
 use coll::Coll;
 use coll::algorithms::node::parts::alltoall_rounds;
-use coll::exchange::{Exchange, Meeting, Operands, Place, Places, Plan, Slots, Tell};
+use coll::exchange::{Exchange, ExchangePlan, Meeting, Operands, Participant, Places, Slots, Tell};
 use coll::schedule::Slot;
 use coll::shared::{PAYLOAD, SLOT_PAYLOAD, part_limit};
 use common::{ELEMENT, Rng, bytes, elements, op_of, reduced};
@@ -156,7 +156,7 @@ impl Slots for End {
 
     fn ring(&mut self, tell: Tell) {
         let rung = match tell {
-            Tell::Nobody => 0..0,
+            Tell::None => 0..0,
             Tell::One(member) => member..member + 1,
             Tell::After => self.me + 1..self.members,
             Tell::All => 0..self.members,
@@ -354,9 +354,9 @@ impl Buffers {
     }
 
     /// The plan; the buffers must outlive it.
-    fn plan(&mut self, call: &Call, me: usize) -> Plan<'static, bool, Table> {
+    fn plan(&mut self, call: &Call, me: usize) -> ExchangePlan<'static, bool, Table> {
         let (n, root, len) = (call.members, call.root, call.len);
-        let place = Place { me, members: n, meeting: call.meeting };
+        let place = Participant { me, members: n, meeting: call.meeting };
         // SAFETY: the buffers stay where they are until the call is over.
         let (send, recv) = unsafe { (UserMem::of(&mut self.send), UserMem::of(&mut self.recv)) };
         let in_place = call.in_place;
@@ -473,7 +473,7 @@ fn run(random: &mut Rng, segment: &Segment, calls: &[Call]) {
             (0..n).filter(|&me| members[me].done < calls.len() && news.borrow()[me]).collect();
         assert!(
             !able.is_empty(),
-            "nobody was woken: {:?}",
+            "no process was woken: {:?}",
             members.iter().map(|member| member.done).collect::<Vec<_>>()
         );
         let me = random.pick(&able);

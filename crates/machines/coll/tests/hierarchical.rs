@@ -3,7 +3,7 @@
 mod common;
 
 use coll::algorithms::hierarchical::{movement, reductions};
-use coll::executor::{Call, World};
+use coll::executor::{Call, VirtualRanks};
 use coll::shared::SLOT_PAYLOAD;
 use coll::{Params, Schedule, Topology};
 use common::*;
@@ -48,8 +48,9 @@ fn barriers() {
             at.run(calls(true).into_iter());
             if case.size > 1 {
                 let world =
-                    World::new(calls(false), case.size, &at.node_of, op_of(true), false, case.seed).unwrap();
-                let stuck = world.run().expect_err("nobody waited");
+                    VirtualRanks::new(calls(false), case.size, &at.node_of, op_of(true), false, case.seed)
+                        .unwrap();
+                let stuck = world.run().expect_err("no rank waited");
                 assert_eq!(stuck.lines().filter(|l| l.starts_with("rank ")).count(), case.size - 1);
             }
         }

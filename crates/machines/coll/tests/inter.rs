@@ -3,7 +3,7 @@
 mod common;
 
 use coll::algorithms::inter;
-use coll::executor::{Block, Buffer, Call, Memory, Type, World};
+use coll::executor::{Block, Buffer, Call, Memory, Type, VirtualRanks};
 use coll::{Params, Root};
 use common::*;
 
@@ -58,7 +58,8 @@ impl Groups {
 }
 
 fn run_both(case: &Case, groups: &Groups, calls: Vec<Call>) -> Vec<Memory> {
-    let world = World::new(calls, groups.sizes[0], &[], op_of(case.commutative), case.user_op, case.seed);
+    let world =
+        VirtualRanks::new(calls, groups.sizes[0], &[], op_of(case.commutative), case.user_op, case.seed);
     world.expect("the call binds").run().unwrap_or_else(|e| panic!("{groups:?} {case:?}\n{e}"))
 }
 
@@ -88,8 +89,9 @@ fn barrier() {
             (0..groups.total()).map(one).collect::<Vec<_>>()
         };
         run_both(&case, &groups, calls(true));
-        let world = World::new(calls(false), groups.sizes[0], &[], op_of(true), false, case.seed).unwrap();
-        let stuck = world.run().expect_err("everybody waits");
+        let world =
+            VirtualRanks::new(calls(false), groups.sizes[0], &[], op_of(true), false, case.seed).unwrap();
+        let stuck = world.run().expect_err("all ranks wait");
         assert_eq!(stuck.lines().filter(|l| l.starts_with("rank ")).count(), groups.total() - 1, "{stuck}");
     }
 }

@@ -3,7 +3,7 @@
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p alhena-coll --test loom`
 #![cfg(loom)]
 
-use coll::exchange::{Exchange, Meeting, NoPlaces, Operands, Place, Plan, Slots, Tell};
+use coll::exchange::{Exchange, ExchangePlan, Meeting, NoPlaces, Operands, Participant, Slots, Tell};
 use coll::schedule::Slot;
 use loom::cell::UnsafeCell;
 use loom::model::Builder;
@@ -148,7 +148,11 @@ impl Slots for End {
 /// Both members make `calls` calls, of which `call` gives plan and check.
 fn run(
     calls: u64,
-    call: impl Fn(usize, u64, UserMem) -> (Plan<'static, (), NoPlaces>, u64) + Copy + Send + Sync + 'static,
+    call: impl Fn(usize, u64, UserMem) -> (ExchangePlan<'static, (), NoPlaces>, u64)
+    + Copy
+    + Send
+    + Sync
+    + 'static,
 ) {
     let mut builder = Builder::new();
     builder.preemption_bound = Some(2);
@@ -186,7 +190,7 @@ fn set(memory: UserMem, value: u64) {
 fn allreduce(meeting: Meeting) {
     run(3, move |me, epoch, data| {
         set(data, epoch * 10 + me as u64);
-        let place = Place { me, members: MEMBERS, meeting };
+        let place = Participant { me, members: MEMBERS, meeting };
         let operands = Operands { kernel: (), count: 1, own: data, into: data, in_place: true };
         (place.allreduce(operands), epoch * 20 + 1)
     });
@@ -210,6 +214,6 @@ fn broadcasts() {
         if me == 0 {
             set(data, epoch);
         }
-        (Place { me, members: MEMBERS, meeting: Meeting::Slots }.bcast(0, data), epoch)
+        (Participant { me, members: MEMBERS, meeting: Meeting::Slots }.bcast(0, data), epoch)
     });
 }

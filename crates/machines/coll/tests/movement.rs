@@ -204,8 +204,9 @@ fn check_barrier(name: &str, build: Build) {
         run(&case, &[], calls(true));
         if size > 1 {
             let world =
-                coll::executor::World::new(calls(false), size, &[], op_of(true), false, case.seed).unwrap();
-            let stuck = world.run().err().unwrap_or_else(|| panic!("{name} {size}: nobody waited"));
+                coll::executor::VirtualRanks::new(calls(false), size, &[], op_of(true), false, case.seed)
+                    .unwrap();
+            let stuck = world.run().err().unwrap_or_else(|| panic!("{name} {size}: no rank waited"));
             let waiting = stuck.lines().filter(|l| l.starts_with("rank ")).count();
             assert_eq!(waiting, size - 1, "{name}: all wait for rank {silent} of {size}\n{stuck}");
         }

@@ -3,7 +3,7 @@
 mod common;
 
 use coll::algorithms::node::{blocks, bounce, direct, flag, slots};
-use coll::executor::{Call, Type, World};
+use coll::executor::{Call, Type, VirtualRanks};
 use coll::schedule::Slot;
 use coll::shared::{PAYLOAD, SLOT_PAYLOAD};
 use coll::{Locality, Params, Schedule};
@@ -65,8 +65,8 @@ fn check_barrier(name: &str, build: impl Fn(&Params) -> Schedule) {
         };
         run(&case, &[], calls(true));
         if size > 1 {
-            let world = World::new(calls(false), size, &[], op_of(true), false, case.seed).unwrap();
-            let stuck = world.run().err().unwrap_or_else(|| panic!("{name} {size}: nobody waited"));
+            let world = VirtualRanks::new(calls(false), size, &[], op_of(true), false, case.seed).unwrap();
+            let stuck = world.run().err().unwrap_or_else(|| panic!("{name} {size}: no rank waited"));
             let waiting = stuck.lines().filter(|l| l.starts_with("rank ")).count();
             assert_eq!(waiting, size - 1, "{name} {size}: all wait for {missing}\n{stuck}");
         }
@@ -358,7 +358,7 @@ fn calls_in_a_row() {
             };
             (0..size).map(one).collect()
         };
-        let mut world = World::new(calls_of(0), size, &[], op_of(true), false, case.seed).unwrap();
+        let mut world = VirtualRanks::new(calls_of(0), size, &[], op_of(true), false, case.seed).unwrap();
         for round in 1..rounds.len() {
             world = world.then(calls_of(round));
         }

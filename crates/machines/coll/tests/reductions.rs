@@ -187,7 +187,8 @@ fn canonical_trees_agree_whatever_the_root_and_segments() {
                 let m = memory(case.ty, Some(&elements(r, 0, count)), Some(&blank(count)));
                 call(build(&case.params(r)), case.ty, count, count, 0, m)
             });
-            let world = coll::executor::World::new(calls.collect(), size, &[], &pair, false, seed).unwrap();
+            let world =
+                coll::executor::VirtualRanks::new(calls.collect(), size, &[], &pair, false, seed).unwrap();
             received(&world.run().unwrap()[root], count)
         };
         let expected = result(allreduce::canonical, 0, 1, 1);

@@ -2,7 +2,7 @@
 
 use coll::Coll;
 use coll::algorithms::registry::{self, ALGORITHMS, Memory};
-use coll::tuned::{Forced, Misfit, Placement, Query, Table, Unfit, can_use};
+use coll::tuned::{Forced, Misfit, Placement, Query, RuleTable, Unfit, can_use};
 
 const OVERSUBSCRIBED: Placement = Placement::Node { oversubscribed: true };
 const NODE: Placement = Placement::Node { oversubscribed: false };
@@ -11,7 +11,7 @@ fn query(coll: Coll, ranks: u32, bytes: u64, placement: Placement) -> Query {
     Query { bytes, element: 8, area: true, direct: true, ..Query::new(coll, ranks, placement) }
 }
 
-fn chosen(table: &Table, query: &Query) -> &'static str {
+fn chosen(table: &RuleTable, query: &Query) -> &'static str {
     table.select(query, &Forced::default()).expect("an algorithm").algorithm.get().name
 }
 
@@ -26,14 +26,14 @@ fn names_are_unique_and_found() {
 #[test]
 fn the_builtin_table_is_whole() {
     let text = include_str!("../src/tuned/tuned.toml");
-    let table = Table::parse(text).unwrap();
-    assert_eq!(format!("{table:?}"), format!("{:?}", Table::builtin()));
+    let table = RuleTable::parse(text).unwrap();
+    assert_eq!(format!("{table:?}"), format!("{:?}", RuleTable::builtin()));
 }
 
 /// Whatever the call, something is chosen that it can use, in any number of segments that fits.
 #[test]
 fn every_call_gets_a_usable_algorithm() {
-    let table = Table::builtin();
+    let table = RuleTable::builtin();
     for coll in Coll::ALL {
         for ranks in [1, 2, 3, 5, 8, 31, 64, 1000, 100_000] {
             for bytes in [0, 1, 8, 56, 57, 4096, 40_000, 1 << 20, 1 << 30, 1 << 45] {
@@ -68,7 +68,7 @@ fn neighbour(coll: Coll) -> bool {
 
 #[test]
 fn shared_memory_where_there_is_some() {
-    let table = Table::builtin();
+    let table = RuleTable::builtin();
     assert_eq!(chosen(&table, &query(Coll::Allreduce, 2, 8, NODE)), "slots_all");
     assert_eq!(chosen(&table, &query(Coll::Barrier, 8, 0, OVERSUBSCRIBED)), "slots_flag");
     assert_eq!(chosen(&table, &query(Coll::Bcast, 8, 1 << 20, NODE)), "direct");
@@ -83,7 +83,7 @@ fn shared_memory_where_there_is_some() {
 
 #[test]
 fn bounce_buffers_get_segments_that_fit() {
-    let table = Table::builtin();
+    let table = RuleTable::builtin();
     for bytes in (0..200_000).step_by(777) {
         let query = query(Coll::Allreduce, 4, bytes * 8, NODE);
         let forced = Forced { algorithm: registry::find(Coll::Allreduce, "bounce"), ..Forced::default() };
@@ -96,7 +96,7 @@ fn bounce_buffers_get_segments_that_fit() {
 
 #[test]
 fn forcing() {
-    let table = Table::builtin();
+    let table = RuleTable::builtin();
     let query = query(Coll::Allreduce, 8, 1 << 20, Placement::Spread);
     let force = |name: &str| Forced {
         algorithm: registry::find(Coll::Allreduce, name),
@@ -120,7 +120,7 @@ fn forcing() {
 /// the table decides.
 #[test]
 fn what_does_not_fit_is_an_error() {
-    let table = Table::builtin();
+    let table = RuleTable::builtin();
     let on_node = query(Coll::Allreduce, 8, 64, NODE);
     let choose = |name: &str, query: Query| {
         let forced = Forced { algorithm: registry::find(query.coll, name), ..Forced::default() };
@@ -161,7 +161,7 @@ fn a_users_rules_come_first() {
         rules = [ ]
     "#
     .replace("[ ]", "[\n]");
-    let table = Table::parse(&text).unwrap().before(Table::builtin());
+    let table = RuleTable::parse(&text).unwrap().before(RuleTable::builtin());
     assert_eq!(chosen(&table, &query(Coll::Allreduce, 4, 1024, NODE)), "linear");
     assert_eq!(chosen(&table, &query(Coll::Allreduce, 8, 2048, NODE)), "linear");
     assert_ne!(chosen(&table, &query(Coll::Allreduce, 9, 2048, NODE)), "linear");
@@ -184,7 +184,7 @@ fn mistakes_are_told_with_their_line() {
         ("[bcast]\n{ bytes = \"1\" }", 2, "which algorithm"),
         ("[bcast]\nbinomial", 2, "neither a header nor a rule"),
     ] {
-        let error = Table::parse(text).unwrap_err();
+        let error = RuleTable::parse(text).unwrap_err();
         assert_eq!(error.line, line, "{text}");
         assert!(error.what.contains(part), "{text}: {}", error.what);
         assert_eq!(error.to_string().lines().count(), 3);

@@ -53,7 +53,7 @@ pub use hints::{Choice, Hints};
 pub use log::Log;
 pub use lustre::Stripes;
 pub use params::IoParams;
-pub use plan::{Course, Cover, Extent, Plan, interleave};
+pub use plan::{AccessPlan, Course, Cover, Extent, interleave};
 pub use posix::{Calls, How, Kind, Posix};
 pub use stage::{Counts, Piece, Refusal, Stage, Worked};
 pub use staging::{Staging, Where};

@@ -44,7 +44,7 @@ pub fn interleave(extents: impl Iterator<Item = Extent>) -> bool {
 
 /// Which process accesses what, and when.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct AccessPlan {
     domains: Domains,
     buffer: u64,
     processes: u64,
@@ -93,10 +93,10 @@ impl Turns {
     }
 }
 
-impl Plan {
+impl AccessPlan {
     /// A plan for the places in `span`, by at most `aggregators` of `processes` processes, each with a buffer of
     /// `buffer` bytes, on a file system with blocks of `block` bytes.
-    pub fn new(span: Range<u64>, processes: u64, aggregators: u64, buffer: u64, block: u64) -> Plan {
+    pub fn new(span: Range<u64>, processes: u64, aggregators: u64, buffer: u64, block: u64) -> AccessPlan {
         let (block, buffer) = (block.max(1), buffer.max(1));
         let blocks = span.end.div_ceil(block) - span.start / block;
         let aggregators = aggregators.min(processes).max(1);
@@ -108,28 +108,34 @@ impl Plan {
         edges.push(span.end);
         // Windows are whole blocks, where a buffer holds one.
         let buffer = if buffer > block { buffer - buffer % block } else { buffer };
-        Plan { domains: Domains::Between(edges), buffer, processes, aggregators }
+        AccessPlan { domains: Domains::Between(edges), buffer, processes, aggregators }
     }
 
-    /// As [`Plan::new`], with the same process for a place in all plans of the same aggregators and buffer.
-    pub fn in_turn(span: Range<u64>, processes: u64, aggregators: u64, buffer: u64) -> Plan {
+    /// As [`AccessPlan::new`], with the same process for a place in all plans of the same aggregators and buffer.
+    pub fn in_turn(span: Range<u64>, processes: u64, aggregators: u64, buffer: u64) -> AccessPlan {
         let targets = aggregators.min(processes).max(1);
-        Plan::by_targets(span, processes, targets, buffer, &Stripes { unit: buffer.max(1), factor: targets })
+        AccessPlan::by_targets(
+            span,
+            processes,
+            targets,
+            buffer,
+            &Stripes { unit: buffer.max(1), factor: targets },
+        )
     }
 
-    /// As [`Plan::in_turn`], with one process for each storage target of a striped file, which may have several targets.
+    /// As [`AccessPlan::in_turn`], with one process for each storage target of a striped file, which may have several.
     pub fn by_targets(
         span: Range<u64>,
         processes: u64,
         aggregators: u64,
         buffer: u64,
         stripes: &Stripes,
-    ) -> Plan {
+    ) -> AccessPlan {
         let (unit, targets) = (stripes.unit.max(1), stripes.factor.max(1));
         let buffer = buffer.clamp(1, unit);
         let aggregators = aggregators.min(processes).min(targets).max(1);
         let turns = Turns { span, unit, targets, domains: aggregators, window: buffer };
-        Plan { domains: Domains::InTurn(turns), buffer, processes, aggregators }
+        AccessPlan { domains: Domains::InTurn(turns), buffer, processes, aggregators }
     }
 
     /// Bytes of a window at most.
@@ -198,7 +204,7 @@ impl Course {
     }
 
     /// The next window that has any of the positions, and those. The view ascends.
-    pub fn next(&mut self, plan: &Plan, view: &View) -> Option<(Range<u64>, Range<u64>)> {
+    pub fn next(&mut self, plan: &AccessPlan, view: &View) -> Option<(Range<u64>, Range<u64>)> {
         while self.at < self.end {
             let Some(window) = plan.window_from(self.domain, view.place_of(self.at)) else { break };
             let position = |place: u64| view.position_at(place).clamp(self.at, self.end);
@@ -286,7 +292,7 @@ mod tests {
     use super::*;
 
     /// The windows of a domain.
-    fn windows(plan: &Plan, domain: u64, span: &Range<u64>) -> Vec<Range<u64>> {
+    fn windows(plan: &AccessPlan, domain: u64, span: &Range<u64>) -> Vec<Range<u64>> {
         let mut at = span.start;
         std::iter::from_fn(|| {
             let window = plan.window_from(domain, at)?;
@@ -301,7 +307,7 @@ mod tests {
     }
 
     /// All windows lie one behind the other in the span.
-    fn assert_cover(plan: &Plan, span: &Range<u64>, check: impl Fn(u64, &Range<u64>)) {
+    fn assert_cover(plan: &AccessPlan, span: &Range<u64>, check: impl Fn(u64, &Range<u64>)) {
         let all = (0..plan.domains()).flat_map(|domain| {
             let of_domain = windows(plan, domain, span);
             of_domain.iter().for_each(|window| check(domain, window));
@@ -325,7 +331,7 @@ mod tests {
             (100..1000, 5, 5, 7, 16),
             ((1 << 41) + 3..(1 << 41) + 70_000, 4, 2, 1 << 14, 4096),
         ] {
-            let plan = Plan::new(span.clone(), processes, aggregators, buffer, block);
+            let plan = AccessPlan::new(span.clone(), processes, aggregators, buffer, block);
             assert_cover(&plan, &span, |_, window| assert!(window.end - window.start <= buffer));
             for domain in 0..plan.domains() {
                 let end = windows(&plan, domain, &span).last().map_or(0, |window| window.end);
@@ -344,7 +350,7 @@ mod tests {
             (4097..4098, 8, 64),
             ((1 << 41) + 3..(1 << 41) + 70_000, 2, 1 << 14),
         ] {
-            let plan = Plan::in_turn(span.clone(), 8, aggregators, buffer);
+            let plan = AccessPlan::in_turn(span.clone(), 8, aggregators, buffer);
             assert_cover(&plan, &span, |domain, window| {
                 assert_eq!(window.start / buffer % aggregators, domain);
                 assert!(window.end - window.start <= buffer);
@@ -362,7 +368,7 @@ mod tests {
             (0..0, 4, 2, 16, Stripes { unit: 24, factor: 5 }),
             ((1 << 41) + 3..(1 << 41) + 70_000, 4, 4, 1 << 12, Stripes { unit: 1 << 13, factor: 2 }),
         ] {
-            let plan = Plan::by_targets(span.clone(), processes, aggregators, buffer, &stripes);
+            let plan = AccessPlan::by_targets(span.clone(), processes, aggregators, buffer, &stripes);
             assert_eq!(plan.domains(), aggregators.min(stripes.factor));
             assert_cover(&plan, &span, |domain, window| {
                 let stripe = window.start / stripes.unit;
@@ -383,9 +389,9 @@ mod tests {
             let view = View::new(2, byte, &filetype).unwrap();
             let span = view.span(&(0..5));
             let plans = [
-                Plan::new(span.clone(), 4, 3, 1 << 10, 16),
-                Plan::in_turn(span.clone(), 4, 3, 64),
-                Plan::by_targets(span.clone(), 4, 2, 7, &Stripes { unit: 16, factor: 3 }),
+                AccessPlan::new(span.clone(), 4, 3, 1 << 10, 16),
+                AccessPlan::in_turn(span.clone(), 4, 3, 64),
+                AccessPlan::by_targets(span.clone(), 4, 2, 7, &Stripes { unit: 16, factor: 3 }),
             ];
             for plan in plans {
                 let mut seen = Vec::new();

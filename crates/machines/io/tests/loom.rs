@@ -69,7 +69,7 @@ fn write_behind(stage: &Arc<Stage>, file: &Arc<Bytes>) -> thread::JoinHandle<()>
 /// A program stages two bytes while a thread writes behind. It starts a thread where the stage asks for one, and that
 /// is enough.
 #[test]
-fn somebody_is_always_there_to_write() {
+fn a_thread_is_always_there_to_write() {
     model(3, || {
         let (stage, file) = (Arc::new(Stage::new(10, None)), Bytes::new());
         let mut threads = Vec::new();

@@ -3,7 +3,7 @@
 use abi::{Error, Result};
 use btl::Access;
 use mem::UserMem;
-use node::{CopyFailure, Node, Process, Runs, Way};
+use node::{CopyDirection, CopyFailure, Node, Process, Runs};
 
 use crate::side::Side;
 
@@ -102,7 +102,7 @@ impl Direct<'_> {
         let mut theirs = Vec::new();
         target.runs_within(position, piece.len(), |run| theirs.push(run));
         let ours = Runs::one(piece.as_mut_ptr().expose_provenance() as u64, piece.len() as u64);
-        let way = if access == Access::Read { Way::Pull } else { Way::Push };
+        let way = if access == Access::Read { CopyDirection::Pull } else { CopyDirection::Push };
         // SAFETY: the piece is ours and borrowed exclusively during the copy.
         unsafe {
             self.node.copy_runs(self.process, way, (&ours, 0), (&Runs::of(&theirs), 0), piece.len() as u64)

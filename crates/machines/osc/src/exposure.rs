@@ -131,7 +131,7 @@ mod tests {
             assert!(target.is_complete(view, 2));
         }
         target.expect(0);
-        assert!(target.is_complete(view, 2), "nobody is to complete");
+        assert!(target.is_complete(view, 2), "no rank is to complete");
     }
 
     #[test]

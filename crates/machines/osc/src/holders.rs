@@ -5,10 +5,10 @@
 
 /// The ranks that want or hold a lock of this process, each of which has its turn once.
 #[derive(Debug, Default)]
-pub struct Holders(Vec<(u32, Step)>);
+pub struct Holders(Vec<(u32, HoldState)>);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Step {
+enum HoldState {
     Wanted,
     Held { exclusive: bool },
 }
@@ -23,7 +23,7 @@ impl Holders {
     pub fn want(&mut self, rank: u32) -> bool {
         let is_new = self.find(rank).is_none();
         if is_new {
-            self.0.push((rank, Step::Wanted));
+            self.0.push((rank, HoldState::Wanted));
         }
         is_new
     }
@@ -31,20 +31,20 @@ impl Holders {
     /// `rank` has got the lock that it wanted.
     pub fn hold(&mut self, rank: u32, exclusive: bool) {
         if let Some(found) = self.find(rank) {
-            self.0[found].1 = Step::Held { exclusive };
+            self.0[found].1 = HoldState::Held { exclusive };
         }
     }
 
     /// `rank` has not got the lock that it wanted, and wants it no more.
     pub fn forget(&mut self, rank: u32) {
-        self.0.retain(|&one| one != (rank, Step::Wanted));
+        self.0.retain(|&one| one != (rank, HoldState::Wanted));
     }
 
     /// `rank` gives its lock back: whether that is an exclusive one. `None`: it holds none.
     #[must_use]
     pub fn give_back(&mut self, rank: u32) -> Option<bool> {
         let found = self.find(rank)?;
-        let Step::Held { exclusive } = self.0[found].1 else { return None };
+        let HoldState::Held { exclusive } = self.0[found].1 else { return None };
         self.0.swap_remove(found);
         Some(exclusive)
     }

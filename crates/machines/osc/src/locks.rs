@@ -423,7 +423,7 @@ mod tests {
         release(view, Wish::Shared(0), |rank| rung.push(rank));
         assert_eq!(rung, [1, 1]);
         assert!(writer.poll(view, 1, &mut announced, |_| {}));
-        release(view, Wish::Exclusive(0), |_| panic!("nobody waits any more"));
+        release(view, Wish::Exclusive(0), |_| panic!("no rank waits any more"));
         assert!(window.take(Wish::Shared(0), false));
     }
 

@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_that_nobody_asked_for_change_nothing() {
+    fn unasked_answers_change_nothing() {
         let (mut all, mut bytes) = (Operations::new(3), [0; 2]);
         for token in 0..1000 {
             all.fetched(2, token, 0, &[9; 64]);

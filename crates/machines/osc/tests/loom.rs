@@ -153,7 +153,7 @@ fn the_holder_of_a_lock_has_ended() {
                 }
                 thread::yield_now();
             }
-            panic!("nobody has given the lock back");
+            panic!("no rank has given the lock back");
         };
         let other = {
             let window = window.clone();

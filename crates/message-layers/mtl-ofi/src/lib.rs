@@ -10,8 +10,8 @@
 //!   arm                 fi_trywait on a completion queue with a descriptor
 //! ```
 //! A message that is longer than its receive goes on behind the receive's memory, where the provider takes two runs.
-//! Elsewhere the provider cuts it, and may not show its sender, if the receive named none. Then that is [`NOBODY`], and
-//! what is sent there is dropped: in synchronous mode its sender is not answered.
+//! Elsewhere the provider cuts it, and may not show its sender, if the receive named none. Then that is
+//! [`UNKNOWN_SENDER`], and what is sent there is dropped: in synchronous mode its sender is not answered.
 #![deny(unsafe_code)]
 
 pub mod join;
@@ -28,7 +28,7 @@ pub use ofi::Card;
 pub use open::{Error, Opening};
 
 /// A sender that is not known.
-pub const NOBODY: Peer = Peer(u32::MAX);
+pub const UNKNOWN_SENDER: Peer = Peer(u32::MAX);
 
 /// The network; see the module's documentation.
 pub struct Ofi {
@@ -95,7 +95,7 @@ impl Ofi {
     fn message(&self, completion: &Completion, len: u64) -> Message {
         let from = completion.peer.and_then(|address| self.peers.get(&address.0)).copied();
         let data = if self.limits.data_bits == 0 { 0 } else { completion.data };
-        Message { from: from.unwrap_or(NOBODY), bits: completion.tag, data, len }
+        Message { from: from.unwrap_or(UNKNOWN_SENDER), bits: completion.tag, data, len }
     }
 
     /// Takes completions of the provider; how many.
@@ -204,7 +204,7 @@ impl Mtl for Ofi {
     }
 
     fn inject(&mut self, to: Peer, bits: u64, data: u64, payload: UserMem) -> Result<(), Busy> {
-        if to == NOBODY {
+        if to == UNKNOWN_SENDER {
             return Ok(());
         }
         let address = self.address(to)?;

@@ -4,7 +4,7 @@ use crate::lists::{Body, Receive, pour};
 use crate::network::ShmemMtl;
 use crate::outbound::OF_NOTHING;
 use crate::ring::{HEAD_BYTES, Head, Kind, write_words};
-use crate::shmem::{Pe, Place, WINDOWS};
+use crate::shmem::{Destination, Pe, WINDOWS};
 use mem::UserMem;
 use mtl::{Event, Message, Peer};
 use portals::Portals;
@@ -155,7 +155,7 @@ impl<N: Portals> ShmemMtl<N> {
         }
         let memory = self.room.own(self.plan.granted_to(Pe(peer)), 8);
         write_words(memory, &[u64::from(now.0) | u64::from(now.1) << 32]);
-        let place = Place::Symmetric(self.plan.credits_of(self.me));
+        let place = Destination::Symmetric(self.plan.credits_of(self.me));
         if self.room.put(Pe(peer), place, memory, OF_NOTHING).is_ok() {
             self.inbound[peer as usize].told = now;
         }

@@ -4,7 +4,7 @@ use crate::arrivals::{Inbound, Pull};
 use crate::lists::{Body, Lists, Unexpected};
 use crate::outbound::{Announcement, Outbound, Send, Staging};
 use crate::params::MtlShmemParams;
-use crate::ring::Plan;
+use crate::ring::RingLayout;
 use crate::shmem::{Pe, Room, Shape, WINDOWS};
 use mem::{Slab, UserMem};
 use mtl::{Busy, Claim, Event, Limits, Loss, Message, Mtl, Peer, Posted, Want};
@@ -16,7 +16,7 @@ use std::os::fd::BorrowedFd;
 pub struct ShmemMtl<N: Portals> {
     pub(crate) room: Room<N>,
     pub(crate) me: Pe,
-    pub(crate) plan: Plan,
+    pub(crate) plan: RingLayout,
     limits: Limits,
     /// Short messages that may wait at a receiver.
     pub(crate) early: u32,
@@ -56,7 +56,7 @@ impl<N: Portals> ShmemMtl<N> {
     /// [`SetupError`].
     pub fn new(nic: N, ids: Vec<ProcessId>, params: &MtlShmemParams) -> Result<ShmemMtl<N>, SetupError> {
         let (count, operations) = (ids.len(), params.operations as u32);
-        let plan = Plan {
+        let plan = RingLayout {
             processes: count as u32,
             slots: params.slots as u64,
             payload: params.short_limit,

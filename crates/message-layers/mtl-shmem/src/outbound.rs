@@ -2,7 +2,7 @@
 
 use crate::network::ShmemMtl;
 use crate::ring::{HEAD_BYTES, Head, Kind, write_words};
-use crate::shmem::{Address, End, Pe, Place};
+use crate::shmem::{Address, Destination, End, Pe};
 use mem::UserMem;
 use mtl::{Busy, Event, Peer};
 use portals::Portals;
@@ -107,7 +107,7 @@ impl<N: Portals> ShmemMtl<N> {
         let body = memory.part(8, HEAD_BYTES - 8 + payload.len());
         let to = Pe(to.0);
         let cookie = OF_STAGING | u64::from(staged);
-        if self.room.put(to, Place::Symmetric(slot.plus(8)), body, cookie).is_err() {
+        if self.room.put(to, Destination::Symmetric(slot.plus(8)), body, cookie).is_err() {
             self.staging.free.push(staged);
             return Err(Busy);
         }
@@ -122,7 +122,7 @@ impl<N: Portals> ShmemMtl<N> {
     fn announce(&mut self) {
         while let Some(next) = self.announcements.front() {
             let cookie = OF_STAGING | u64::from(next.staged);
-            if self.room.put(next.to, Place::Symmetric(next.slot), next.memory, cookie).is_err() {
+            if self.room.put(next.to, Destination::Symmetric(next.slot), next.memory, cookie).is_err() {
                 return;
             }
             self.announcements.pop_front();
@@ -205,7 +205,7 @@ impl<N: Portals> ShmemMtl<N> {
                 && let Some((window, len)) = send.granted
             {
                 while send.put < len && send.leaving < TOGETHER {
-                    let place = Place::Window(window, send.put as u64);
+                    let place = Destination::Window(window, send.put as u64);
                     let piece = send.memory.part(send.put, self.piece.min(len - send.put));
                     let cookie = OF_SEND | u64::from(number);
                     if self.room.put(Pe(send.to.0), place, piece, cookie).is_err() {

@@ -57,7 +57,7 @@ impl Head {
 
 /// Where rings and credits lie in each process's heap.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Plan {
+pub(crate) struct RingLayout {
     pub(crate) processes: u32,
     pub(crate) slots: u64,
     /// Longest payload of a slot.
@@ -66,7 +66,7 @@ pub(crate) struct Plan {
     pub(crate) staging: usize,
 }
 
-impl Plan {
+impl RingLayout {
     fn slot_bytes(&self) -> u64 {
         (HEAD_BYTES + self.payload).next_multiple_of(64) as u64
     }
@@ -106,7 +106,7 @@ pub(crate) fn write_words(memory: UserMem, words: &[u64]) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Head, Kind, Plan};
+    use super::{Head, Kind, RingLayout};
     use crate::shmem::Pe;
 
     #[test]
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn places_do_not_overlap() {
-        let plan = Plan { processes: 3, slots: 4, payload: 100, staging: 2 };
+        let plan = RingLayout { processes: 3, slots: 4, payload: 100, staging: 2 };
         let mut places: Vec<(u64, u64)> = Vec::new();
         for pe in 0..3 {
             places.extend((0..4).map(|number| (plan.slot(Pe(pe), number).offset, 192)));

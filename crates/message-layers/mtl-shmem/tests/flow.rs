@@ -3,13 +3,13 @@
 use mtl::{Event, Mtl, Peer, Want};
 use mtl_shmem::{MtlShmemParams, ShmemMtl};
 use portals::{Jid, Nid, Pid, Portals, ProcessId, Status, Uid, lasting};
-use portals_soft::inproc::{InProc, World};
+use portals_soft::inproc::{InProc, Inboxes};
 use portals_soft::{NicConfig, SoftNic};
 
 type Net = ShmemMtl<SoftNic<InProc>>;
 
 fn pair(params: &MtlShmemParams) -> [Net; 2] {
-    let world = World::new();
+    let world = Inboxes::new();
     let ids: Vec<ProcessId> = (0..2).map(|nid| ProcessId { nid: Nid(nid), pid: Pid(0) }).collect();
     [0, 1].map(|rank: usize| {
         let nic = world.attach(ids[rank], Uid(0), Jid(0), NicConfig::default()).expect("attaching");

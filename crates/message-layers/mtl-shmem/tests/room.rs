@@ -1,9 +1,9 @@
 //! Two processes of one world: their memory, and what a room takes of a NIC.
 
 use mem::{PeerBytes, UserMem};
-use mtl_shmem::shmem::{Address, Compare, DESCRIPTORS, End, Pe, Place, QUEUES, Room, Shape, statics};
+use mtl_shmem::shmem::{Address, Compare, DESCRIPTORS, Destination, End, Pe, QUEUES, Room, Shape, statics};
 use portals::{Error, Jid, Nid, Pid, Portals, ProcessId, Status, Uid, lasting};
-use portals_soft::inproc::{InProc, World};
+use portals_soft::inproc::{InProc, Inboxes};
 use portals_soft::{FaultPlan, NicConfig, SoftNic};
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +13,7 @@ type Soft = Room<SoftNic<InProc>>;
 const HEAP: usize = 1 << 16;
 
 fn pair(faults: &str) -> [Soft; 2] {
-    let world = World::new();
+    let world = Inboxes::new();
     let ids: Vec<ProcessId> = (0..2).map(|nid| ProcessId { nid: Nid(nid), pid: Pid(0) }).collect();
     [0, 1].map(|rank: usize| {
         let faults = FaultPlan { seed: rank as u64, ..FaultPlan::parse(faults).expect("a plan") };
@@ -49,7 +49,7 @@ fn what_is_put_can_be_got() {
     for faults in ["", "defer=0.3,no_space=0.3"] {
         let mut rooms = pair(faults);
         let text: Vec<u8> = (0..5000).map(|at| at as u8).collect();
-        let (from, into, at) = (filled(&text), lasting(5000), Place::Symmetric(Address::heap(128)));
+        let (from, into, at) = (filled(&text), lasting(5000), Destination::Symmetric(Address::heap(128)));
         begin(&mut rooms[0], |room| room.put(Pe(1), at, from, 7));
         settle(&mut rooms);
         assert_eq!(rooms[0].next_end(), Some(End { cookie: 7, fine: true }));
@@ -70,8 +70,8 @@ fn a_word_behind_data_is_seen_after_it() {
     for round in 1..50 {
         let text = filled(&[round as u8; 4000]);
         let word = filled(&u64::to_ne_bytes(round));
-        rooms[0].put(Pe(1), Place::Symmetric(data), text, 0).expect("room");
-        rooms[0].put(Pe(1), Place::Symmetric(flag), word, 0).expect("room");
+        rooms[0].put(Pe(1), Destination::Symmetric(data), text, 0).expect("room");
+        rooms[0].put(Pe(1), Destination::Symmetric(flag), word, 0).expect("room");
         let [sender, receiver] = &mut rooms;
         let mut turns = 0;
         let seen = receiver.wait_until(flag, Compare::AtLeast, round, || {
@@ -97,14 +97,14 @@ fn swaps_and_windows() {
 
     let shown = lasting(100);
     rooms[1].open_window(1, shown).expect("nothing is under way");
-    rooms[0].put(Pe(1), Place::Window(1, 10), filled(b"window"), 0).expect("room");
+    rooms[0].put(Pe(1), Destination::Window(1, 10), filled(b"window"), 0).expect("room");
     // It shows nothing, and cuts later messages.
-    rooms[0].put(Pe(1), Place::Window(0, 0), filled(b"nowhere"), 0).expect("room");
+    rooms[0].put(Pe(1), Destination::Window(0, 0), filled(b"nowhere"), 0).expect("room");
     settle(&mut rooms);
     assert!(rooms[0].is_quiet());
     assert_eq!(shown.part(10, 6).as_bytes().to_vec(), b"window");
     rooms[1].close_window(1).expect("nothing is under way");
-    rooms[0].put(Pe(1), Place::Window(1, 10), filled(b"closed"), 0).expect("room");
+    rooms[0].put(Pe(1), Destination::Window(1, 10), filled(b"closed"), 0).expect("room");
     settle(&mut rooms);
     assert_eq!(shown.part(10, 6).as_bytes().to_vec(), b"window");
 }
@@ -120,7 +120,8 @@ fn what_it_takes_of_the_nic_is_fixed() {
         let count = |register| nic.status(register).expect("a register");
         assert_eq!(count(Status::MemoryDescriptors), DESCRIPTORS);
         assert_eq!(count(Status::EventQueues), QUEUES);
-        begun += u32::from(rooms[0].put(Pe(1), Place::Symmetric(Address::heap(0)), text, number).is_ok());
+        begun +=
+            u32::from(rooms[0].put(Pe(1), Destination::Symmetric(Address::heap(0)), text, number).is_ok());
     }
     assert_eq!(begun, 64, "then there is no room");
     settle(&mut rooms);
@@ -131,14 +132,14 @@ fn what_it_takes_of_the_nic_is_fixed() {
 fn what_does_not_exist_is_refused() {
     let mut rooms = pair("");
     let memory = lasting(8);
-    let at = Place::Symmetric(Address::heap(0));
+    let at = Destination::Symmetric(Address::heap(0));
     assert_eq!(rooms[0].put(Pe(2), at, memory, 0), Err(Error::ProcessInvalid));
     rooms[0].get(Pe(1), at, memory, 0).expect("room");
     assert_eq!(rooms[0].get(Pe(1), at, memory, 0), Err(Error::MdIllegal), "it is being filled");
     assert_eq!(rooms[0].address_of(memory), None);
     // Beyond the heap: cut, and over.
-    rooms[0].put(Pe(1), Place::Symmetric(Address::heap(HEAP as u64 - 4)), memory, 0).expect("room");
-    rooms[0].put(Pe(1), Place::Symmetric(Address::heap(u64::MAX - 100)), memory, 0).expect("room");
+    rooms[0].put(Pe(1), Destination::Symmetric(Address::heap(HEAP as u64 - 4)), memory, 0).expect("room");
+    rooms[0].put(Pe(1), Destination::Symmetric(Address::heap(u64::MAX - 100)), memory, 0).expect("room");
     settle(&mut rooms);
     assert!(rooms[0].is_quiet());
 }
@@ -158,7 +159,7 @@ fn statics_have_addresses() {
         found.expect("a static")
     };
     let at = rooms[0].address_of(word(&ZERO)).expect("it is symmetric");
-    rooms[0].put(Pe(1), Place::Symmetric(at), filled(&1234u64.to_ne_bytes()), 0).expect("room");
+    rooms[0].put(Pe(1), Destination::Symmetric(at), filled(&1234u64.to_ne_bytes()), 0).expect("room");
     settle(&mut rooms);
     assert_eq!(ZERO.load(Ordering::Relaxed), 1234);
     assert_eq!(rooms[1].word(rooms[0].address_of(word(&INITIALISED)).expect("it is symmetric")), 77);

@@ -79,7 +79,7 @@ pub(crate) struct Packet {
 }
 
 /// No request: a message of which its sender keeps nothing.
-pub(crate) const NOBODY: u32 = u32::MAX;
+pub(crate) const NO_REQUEST: u32 = u32::MAX;
 
 pub(crate) fn pair(high: u32, low: u32) -> u64 {
     u64::from(high) << 32 | u64::from(low)

@@ -4,7 +4,7 @@ use crate::Ch3;
 use crate::lanes::{Early, EarlyBody};
 use crate::matching::{Body, Kept};
 use crate::packet::{Kind, Packet};
-use crate::request::{Receive, State, Way};
+use crate::request::{Receive, State, TransferKind};
 use abi::{Error, Result, Status};
 use btl::{Arrival, Btl, Peer, Receiver};
 use mem::{PeerBytes, UserMem};
@@ -242,7 +242,7 @@ impl Ch3 {
                     total: message.total,
                     wanted,
                     key,
-                    way: Way::Get,
+                    way: TransferKind::Get,
                     asked: 0,
                     arrived: 0,
                     gets: 0,

@@ -3,7 +3,7 @@
 use crate::Ch3;
 use crate::lanes::Out;
 use crate::packet::{self, Kind, Packet};
-use crate::request::{Piece, Receive, Request, Send, State, Transfer, Way};
+use crate::request::{Piece, Receive, Request, Send, State, Transfer, TransferKind};
 use crate::staging::{Fetch, Staged, WORD};
 use btl::{Access, Btl, Class, Peer, Refusal, RemoteKey};
 use mem::PeerBytes;
@@ -32,9 +32,9 @@ impl Ch3 {
                 && receive.wanted.is_multiple_of(limits.get_align as u64)
         });
         receive.way = match memory {
-            Some(_) if limits.get && is_aligned && receive.wanted <= ndreg_max => Way::Get,
-            Some(_) if limits.put => Way::Put,
-            _ => Way::Fragments,
+            Some(_) if limits.get && is_aligned && receive.wanted <= ndreg_max => TransferKind::Get,
+            Some(_) if limits.put => TransferKind::Put,
+            _ => TransferKind::Fragments,
         };
         self.go_on(btl, id);
     }
@@ -53,7 +53,8 @@ impl Ch3 {
             if receive.gets == 0 {
                 // What has arrived does not count: the sender puts all of it.
                 (receive.failed, receive.asked, receive.arrived) = (false, 0, 0);
-                receive.way = if btl.limits(receive.peer).put { Way::Put } else { Way::Fragments };
+                receive.way =
+                    if btl.limits(receive.peer).put { TransferKind::Put } else { TransferKind::Fragments };
                 self.counts.fallbacks += 1;
                 self.go_on(btl, id);
             }
@@ -63,9 +64,9 @@ impl Ch3 {
             return self.end_receive(btl, id);
         }
         match receive.way {
-            Way::Get => self.get_on(btl, id),
-            Way::Put => self.put_on(btl, id),
-            Way::Fragments => self.ask_for_fragments(btl, id),
+            TransferKind::Get => self.get_on(btl, id),
+            TransferKind::Put => self.put_on(btl, id),
+            TransferKind::Fragments => self.ask_for_fragments(btl, id),
         }
     }
 
@@ -125,7 +126,7 @@ impl Ch3 {
                 }
                 Err(Refusal::Busy) => return self.retries.push_back(Retry::Receive(id)),
                 Err(Refusal::Unfit) => {
-                    receive.way = Way::Fragments;
+                    receive.way = TransferKind::Fragments;
                     return self.ask_for_fragments(btl, id);
                 }
             }

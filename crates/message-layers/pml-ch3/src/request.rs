@@ -58,7 +58,7 @@ pub struct Receive {
     pub wanted: u64,
     /// Of the sender's memory.
     pub key: Option<RemoteKey>,
-    pub way: Way,
+    pub way: TransferKind,
     /// Bytes that were asked for, and that are here.
     pub asked: u64,
     pub arrived: u64,
@@ -72,7 +72,7 @@ pub struct Receive {
 
 /// How an offered message is moved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Way {
+pub enum TransferKind {
     Get,
     Put,
     Fragments,

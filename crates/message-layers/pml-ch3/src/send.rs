@@ -2,7 +2,7 @@
 
 use crate::Ch3;
 use crate::lanes::Out;
-use crate::packet::{self, Kind, NOBODY, Packet};
+use crate::packet::{self, Kind, NO_REQUEST, Packet};
 use crate::request::{Phase, Request, Send, State};
 use crate::staging::{Staged, WORD};
 use abi::{Error, Result};
@@ -74,7 +74,7 @@ impl Ch3 {
     /// Sends by E0, without a request.
     fn send_eager<B: Btl>(&mut self, btl: &mut B, to: &SendTo, data: &mut Data) -> bool {
         let len = data.total();
-        let packet = Packet::message(Kind::Eager, &to.envelope(), NOBODY, len, false);
+        let packet = Packet::message(Kind::Eager, &to.envelope(), NO_REQUEST, len, false);
         let sent = self.send_ordered(btl, to.peer, packet, data, len as usize).is_ok();
         self.counts.eager_sends += u64::from(sent);
         sent
@@ -105,7 +105,7 @@ impl Ch3 {
         let (peer, total, sync, envelope) = (send.peer, send.data.total(), send.sync, send.envelope);
         // The buffer is the caller's until the request is complete, and this one is not.
         let mut data = std::mem::replace(&mut send.data, Data::Contiguous(UserMem::EMPTY));
-        let name = if sync { id.0 } else { NOBODY };
+        let name = if sync { id.0 } else { NO_REQUEST };
         let launched = if total <= self.packet_payload(btl, peer) as u64 {
             let packet = Packet::message(Kind::Eager, &envelope, name, total, sync);
             self.send_ordered(btl, peer, packet, &mut data, total as usize).map(|()| Phase::Eager)

@@ -3,14 +3,14 @@
 use btl::{Btl, Event, Peer};
 use pml::{FastMessages, Mode};
 
-use crate::world::{Message, World, from};
+use crate::world::{Message, Processes, from};
 use crate::{LENGTHS, SEEDS};
 use chance::Rng;
 
 /// A cancelled receive ends so, its buffer untouched, and takes no part in matching. One that has its message is not
 /// cancelled.
 pub fn a_cancelled_receive_leaves_its_message_to_the_next<L: FastMessages<B>, B: Btl>(
-    make: fn(u32, u64) -> World<L, B>,
+    make: fn(u32, u64) -> Processes<L, B>,
 ) {
     for seed in 0..SEEDS {
         let mut world = make(2, seed);
@@ -39,7 +39,7 @@ pub fn a_cancelled_receive_leaves_its_message_to_the_next<L: FastMessages<B>, B:
 }
 
 /// A synchronous send without a receive is cancelled, and its message is gone; those before and after it arrive.
-pub fn an_unmatched_send_is_cancelled<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> World<L, B>) {
+pub fn an_unmatched_send_is_cancelled<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> Processes<L, B>) {
     for seed in 0..SEEDS {
         let mut world = make(2, seed);
         if !world.layer(0).cancels_begun_sends() {
@@ -70,7 +70,7 @@ pub fn an_unmatched_send_is_cancelled<L: FastMessages<B>, B: Btl>(make: fn(u32, 
 }
 
 /// A cancellation that meets its match on the way: the message is received or the send is cancelled, and never both.
-pub fn a_send_is_cancelled_or_received<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> World<L, B>) {
+pub fn a_send_is_cancelled_or_received<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> Processes<L, B>) {
     for seed in 0..SEEDS * 4 {
         let (mut world, mut random) = (make(2, seed), Rng::new(seed));
         for number in 0..10 {
@@ -108,7 +108,9 @@ pub fn a_send_is_cancelled_or_received<L: FastMessages<B>, B: Btl>(make: fn(u32,
 
 /// When a peer is gone, what depends on it ends with an error, and what does not goes on. Whole messages of it can still
 /// be received.
-pub fn a_lost_peer_ends_what_depends_on_it<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> World<L, B>) {
+pub fn a_lost_peer_ends_what_depends_on_it<L: FastMessages<B>, B: Btl>(
+    make: fn(u32, u64) -> Processes<L, B>,
+) {
     for seed in 0..SEEDS {
         let mut world = make(3, seed);
         let kept = Message { from: 0, to: 2, ..Message::new(1, 1, 8) };

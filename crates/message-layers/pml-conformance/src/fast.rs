@@ -5,13 +5,13 @@ use btl::Btl;
 use pml::{Data, Done, FastMessages, Mode, Origin, ReqId, Sent};
 use std::collections::VecDeque;
 
-use crate::world::{Buffer, MOST_POLLS, Message, OWNER, World, from};
+use crate::world::{Buffer, MOST_POLLS, Message, OWNER, Processes, from};
 use crate::{LENGTHS, SEEDS};
 use chance::Rng;
 
 /// Messages sent and received by every way there is, in turn: those of a pair match in the order of their sends, and
 /// receives that are posted come before those that take their message at once.
-pub fn fast_paths_keep_the_order<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> World<L, B>) {
+pub fn fast_paths_keep_the_order<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> Processes<L, B>) {
     const COUNT: usize = 200;
     for seed in 0..SEEDS * 2 {
         let (mut world, mut random) = (make(2, seed), Rng::new(seed));
@@ -67,7 +67,7 @@ pub fn fast_paths_keep_the_order<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) 
 }
 
 fn send_somehow<L: FastMessages<B>, B: Btl>(
-    world: &mut World<L, B>,
+    world: &mut Processes<L, B>,
     random: &mut Rng,
     message: &Message,
 ) -> Option<ReqId> {
@@ -90,7 +90,7 @@ fn send_somehow<L: FastMessages<B>, B: Btl>(
 }
 
 fn receive_somehow<L: FastMessages<B>, B: Btl>(
-    world: &mut World<L, B>,
+    world: &mut Processes<L, B>,
     random: &mut Rng,
 ) -> Option<(Done, Buffer)> {
     let buffer = world.buffer(100_002);
@@ -115,7 +115,10 @@ fn receive_somehow<L: FastMessages<B>, B: Btl>(
     Some((Done { status, error: abi::SUCCESS, owner: OWNER }, buffer))
 }
 
-fn post_somehow<L: FastMessages<B>, B: Btl>(world: &mut World<L, B>, random: &mut Rng) -> (ReqId, Buffer) {
+fn post_somehow<L: FastMessages<B>, B: Btl>(
+    world: &mut Processes<L, B>,
+    random: &mut Rng,
+) -> (ReqId, Buffer) {
     let buffer = world.buffer(100_002);
     let into = world.view(buffer);
     let (layer, btl) = world.end(1);
@@ -125,7 +128,7 @@ fn post_somehow<L: FastMessages<B>, B: Btl>(world: &mut World<L, B>, random: &mu
 }
 
 /// Where nothing can be received, the receiving fast paths report that and write nothing.
-pub fn refused_fast_paths_do_nothing<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> World<L, B>) {
+pub fn refused_fast_paths_do_nothing<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> Processes<L, B>) {
     for seed in 0..SEEDS {
         let (mut world, mut random) = (make(2, seed), Rng::new(seed));
         let wrong = Message::new(1, 3, random.pick(&LENGTHS));

@@ -1,7 +1,7 @@
 //! The suite that every message layer passes: the promises of the `pml` crate, as tests.
 //!
-//! A layer's tests make a [`World`] of connected processes and name the function that does so to [`suite!`], which yields
-//! one test per promise. Each check makes several worlds, of different seeds. All processes run by turns in one thread,
+//! A layer's tests make a [`Processes`] of connected processes and name the function that does so to [`suite!`], which
+//! yields one test per promise. Each check makes several of them, of different seeds. All processes run by turns in one thread,
 //! which nothing forbids, since no call blocks. The transport below may refuse, reorder and delay as its contract allows;
 //! it does not lose messages.
 #![deny(unsafe_code)]
@@ -38,9 +38,9 @@ pub use strided::Strided;
 pub use traffic::{
     detached_operations_take_place, layouts_may_differ, many_messages_are_outstanding, names_go_stale,
 };
-pub use world::World;
+pub use world::Processes;
 
-/// Declares one test per promise on the worlds that `$make` makes: a `fn(ranks: u32, seed: u64) -> World<_, _>`.
+/// Declares one test per promise on the worlds that `$make` makes: a `fn(ranks: u32, seed: u64) -> Processes<_, _>`.
 #[macro_export]
 macro_rules! suite {
     ($make:path) => {

@@ -3,11 +3,11 @@
 use btl::Btl;
 use pml::{FastMessages, Mode};
 
-use crate::world::{Message, World, from};
+use crate::world::{Message, Processes, from};
 use crate::{LENGTHS, SEEDS};
 
 /// A short standard send completes though no receive is posted. So does every send once its receive is posted.
-pub fn standard_sends_need_no_receive<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> World<L, B>) {
+pub fn standard_sends_need_no_receive<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> Processes<L, B>) {
     for seed in 0..SEEDS {
         let mut world = make(2, seed);
         let short = Message::new(1, 2, btl::SHORT);
@@ -30,7 +30,7 @@ pub fn standard_sends_need_no_receive<L: FastMessages<B>, B: Btl>(make: fn(u32, 
 
 /// A synchronous send completes after its message is matched and not before, however long the message is.
 pub fn synchronous_sends_complete_after_the_match<L: FastMessages<B>, B: Btl>(
-    make: fn(u32, u64) -> World<L, B>,
+    make: fn(u32, u64) -> Processes<L, B>,
 ) {
     for seed in 0..SEEDS {
         let mut world = make(2, seed);
@@ -55,7 +55,7 @@ pub fn synchronous_sends_complete_after_the_match<L: FastMessages<B>, B: Btl>(
 
 /// A message that is longer than its receive fills the buffer, and its status shows it. The sender sees success, and
 /// the next message is whole.
-pub fn a_longer_message_is_truncated<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> World<L, B>) {
+pub fn a_longer_message_is_truncated<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> Processes<L, B>) {
     for seed in 0..SEEDS {
         let mut world = make(2, seed);
         for (number, len) in LENGTHS.into_iter().enumerate().skip(1) {
@@ -85,7 +85,9 @@ pub fn a_longer_message_is_truncated<L: FastMessages<B>, B: Btl>(make: fn(u32, u
 }
 
 /// Messages without bytes are matched and complete like others, in every mode, into buffers with and without room.
-pub fn empty_messages_carry_their_envelope<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> World<L, B>) {
+pub fn empty_messages_carry_their_envelope<L: FastMessages<B>, B: Btl>(
+    make: fn(u32, u64) -> Processes<L, B>,
+) {
     for seed in 0..SEEDS {
         let mut world = make(2, seed);
         let modes = [Mode::Standard, Mode::Synchronous, Mode::Ready, Mode::Blocking];

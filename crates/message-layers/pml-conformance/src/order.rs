@@ -3,7 +3,7 @@
 use btl::Btl;
 use pml::{FastMessages, Mode, Pattern};
 
-use crate::world::{Message, World, from};
+use crate::world::{Message, Processes, from};
 use crate::{LENGTHS, SEEDS};
 use chance::Rng;
 
@@ -11,7 +11,7 @@ const MODES: [Mode; 3] = [Mode::Standard, Mode::Synchronous, Mode::Blocking];
 
 /// Messages of all lengths and modes, one receive each, some of them posted before the messages leave, some after they
 /// have arrived: the order of the sends is that of the receives.
-pub fn messages_of_a_pair_match_in_order<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> World<L, B>) {
+pub fn messages_of_a_pair_match_in_order<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> Processes<L, B>) {
     for seed in 0..SEEDS {
         let (mut world, mut random) = (make(2, seed), Rng::new(seed));
         let messages: Vec<Message> = (0..60)
@@ -39,7 +39,7 @@ pub fn messages_of_a_pair_match_in_order<L: FastMessages<B>, B: Btl>(make: fn(u3
 }
 
 /// Equal source and tag in different contexts: each receive gets the message of its own.
-pub fn contexts_do_not_mix<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> World<L, B>) {
+pub fn contexts_do_not_mix<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> Processes<L, B>) {
     for seed in 0..SEEDS {
         let mut world = make(2, seed);
         let last = world.layer(0).contexts() - 1;
@@ -73,8 +73,10 @@ pub fn contexts_do_not_mix<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> Wor
 }
 
 /// Which contexts receives wait in is known until each has its message, is cancelled or given up.
-pub fn receives_without_a_message_are_known<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> World<L, B>) {
-    let awaited = |world: &mut World<L, B>, rank| {
+pub fn receives_without_a_message_are_known<L: FastMessages<B>, B: Btl>(
+    make: fn(u32, u64) -> Processes<L, B>,
+) {
+    let awaited = |world: &mut Processes<L, B>, rank| {
         let mut contexts = std::collections::BTreeSet::new();
         world.layer(rank).each_awaited(&mut |context| {
             contexts.insert(context);
@@ -109,7 +111,7 @@ pub fn receives_without_a_message_are_known<L: FastMessages<B>, B: Btl>(make: fn
 }
 
 /// Equal rank, tag and context, and other highest bits of the source: each receive gets the message of its own.
-pub fn classes_of_sources_do_not_mix<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> World<L, B>) {
+pub fn classes_of_sources_do_not_mix<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> Processes<L, B>) {
     for seed in 0..SEEDS {
         let mut world = make(2, seed);
         let messages: Vec<Message> = (0..16)
@@ -144,7 +146,7 @@ pub fn classes_of_sources_do_not_mix<L: FastMessages<B>, B: Btl>(make: fn(u32, u
 
 /// Receives from any source get what each sender sent in its order, and nothing twice.
 pub fn any_source_takes_the_messages_of_a_pair_in_order<L: FastMessages<B>, B: Btl>(
-    make: fn(u32, u64) -> World<L, B>,
+    make: fn(u32, u64) -> Processes<L, B>,
 ) {
     const EACH: usize = 20;
     for seed in 0..SEEDS {
@@ -188,7 +190,7 @@ pub fn any_source_takes_the_messages_of_a_pair_in_order<L: FastMessages<B>, B: B
 }
 
 /// Receives of any tag get the tags in the order of the sends.
-pub fn any_tag_takes_tags_in_order<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> World<L, B>) {
+pub fn any_tag_takes_tags_in_order<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> Processes<L, B>) {
     for seed in 0..SEEDS {
         let (mut world, mut random) = (make(2, seed), Rng::new(seed));
         let tags = [0, 1, 7, i32::MAX];
@@ -211,7 +213,9 @@ pub fn any_tag_takes_tags_in_order<L: FastMessages<B>, B: Btl>(make: fn(u32, u64
 }
 
 /// Of several receives that match a message the first posted gets it, whatever wildcards each has.
-pub fn receives_match_in_the_order_of_posting<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> World<L, B>) {
+pub fn receives_match_in_the_order_of_posting<L: FastMessages<B>, B: Btl>(
+    make: fn(u32, u64) -> Processes<L, B>,
+) {
     const ANY: i32 = abi::ANY_SOURCE;
     const ANY_TAG: i32 = abi::ANY_TAG;
     let shapes = [(0, 5), (ANY, 5), (0, ANY_TAG), (ANY, ANY_TAG)];

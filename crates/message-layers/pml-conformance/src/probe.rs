@@ -3,12 +3,12 @@
 use btl::Btl;
 use pml::{Data, FastMessages};
 
-use crate::world::{Message, OWNER, World, from};
+use crate::world::{Message, OWNER, Processes, from};
 use crate::{LENGTHS, SEEDS};
 use chance::Rng;
 
 /// A receive with the pattern of a probe gets the message that the probe showed, though others come meanwhile.
-pub fn probe_shows_what_the_receive_gets<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> World<L, B>) {
+pub fn probe_shows_what_the_receive_gets<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> Processes<L, B>) {
     let patterns =
         [from(0, 4), from(abi::ANY_SOURCE, 4), from(0, abi::ANY_TAG), from(abi::ANY_SOURCE, abi::ANY_TAG)];
     for seed in 0..SEEDS {
@@ -49,7 +49,7 @@ pub fn probe_shows_what_the_receive_gets<L: FastMessages<B>, B: Btl>(make: fn(u3
 }
 
 /// The arrival of a message that a thread waits for in a probe counts as a change, without another probe.
-pub fn what_is_sought_is_counted<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> World<L, B>) {
+pub fn what_is_sought_is_counted<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> Processes<L, B>) {
     for seed in 0..SEEDS {
         let mut world = make(2, seed);
         for (round, &len) in LENGTHS.iter().enumerate() {
@@ -72,7 +72,9 @@ pub fn what_is_sought_is_counted<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) 
 }
 
 /// A claimed message is received by its name only; the next receive of its pattern gets the message behind it.
-pub fn a_matched_probe_takes_the_message_out<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> World<L, B>) {
+pub fn a_matched_probe_takes_the_message_out<L: FastMessages<B>, B: Btl>(
+    make: fn(u32, u64) -> Processes<L, B>,
+) {
     for seed in 0..SEEDS {
         let (mut world, mut random) = (make(2, seed), Rng::new(seed));
         for round in 0..LENGTHS.len() {
@@ -118,14 +120,14 @@ pub fn a_matched_probe_takes_the_message_out<L: FastMessages<B>, B: Btl>(make: f
 /// While notices are wanted there is one for each message that had no receive, in order, and none for the others; where
 /// the layer sees such messages.
 pub fn notices_tell_of_messages_without_receive<L: FastMessages<B>, B: Btl>(
-    make: fn(u32, u64) -> World<L, B>,
+    make: fn(u32, u64) -> Processes<L, B>,
 ) {
     for seed in 0..SEEDS {
         let mut world = make(2, seed);
         if world.layer(1).matches_below() {
             return;
         }
-        let exchange = |world: &mut World<L, B>, posted: bool| {
+        let exchange = |world: &mut Processes<L, B>, posted: bool| {
             let message = Message::new(1, 8, 1000);
             let early = posted.then(|| world.post(1, &from(0, 8), 1001));
             let send = world.start(&message);
@@ -135,7 +137,7 @@ pub fn notices_tell_of_messages_without_receive<L: FastMessages<B>, B: Btl>(
             world.sent(&message, send);
         };
         exchange(&mut world, false);
-        assert!(!world.layer(1).has_notices(), "nobody wants them yet");
+        assert!(!world.layer(1).has_notices(), "the process has not asked for them");
         world.layer(1).note_unexpected(true);
         exchange(&mut world, true);
         assert!(!world.layer(1).has_notices(), "the message had a receive");

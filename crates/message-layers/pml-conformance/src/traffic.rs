@@ -4,7 +4,7 @@ use btl::Btl;
 use pml::{Data, FastMessages, Mode, Pattern};
 
 use crate::strided::Strided;
-use crate::world::{Message, OWNER, World, content, from};
+use crate::world::{Message, OWNER, Processes, content, from};
 use crate::{LENGTHS, SEEDS};
 use chance::Rng;
 
@@ -12,7 +12,7 @@ const RANKS: usize = 3;
 
 /// Hundreds of messages between all processes, to themselves, too, sent and received in any order: each context has
 /// receives of one shape, and each receive gets the next message that its shape allows.
-pub fn many_messages_are_outstanding<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> World<L, B>) {
+pub fn many_messages_are_outstanding<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> Processes<L, B>) {
     for seed in 0..SEEDS {
         let (mut world, mut random) = (make(RANKS as u32, seed), Rng::new(seed));
         let messages: Vec<Message> = (0..400)
@@ -68,7 +68,7 @@ fn shaped(message: &Message) -> Pattern {
 }
 
 /// Sender and receiver lay the same bytes out differently; what lies between the receiver's blocks stays as it is.
-pub fn layouts_may_differ<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> World<L, B>) {
+pub fn layouts_may_differ<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> Processes<L, B>) {
     for seed in 0..SEEDS {
         let (mut world, mut random) = (make(2, seed), Rng::new(seed));
         for (number, len) in LENGTHS.into_iter().enumerate() {
@@ -78,7 +78,7 @@ pub fn layouts_may_differ<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> Worl
                     mode: random.pick(&[Mode::Standard, Mode::Synchronous]),
                     ..Message::new(number, 2, len)
                 };
-                let data = |world: &mut World<L, B>, bytes: Vec<u8>, block: usize| {
+                let data = |world: &mut Processes<L, B>, bytes: Vec<u8>, block: usize| {
                     let buffer =
                         world.filled(if block == 0 { bytes } else { Strided::laid_out(&bytes, block) });
                     let view = world.view(buffer);
@@ -105,7 +105,7 @@ pub fn layouts_may_differ<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> Worl
 }
 
 /// An operation that its owner gave up takes place all the same, and leaves nothing behind.
-pub fn detached_operations_take_place<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> World<L, B>) {
+pub fn detached_operations_take_place<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> Processes<L, B>) {
     for seed in 0..SEEDS {
         let (mut world, mut random) = (make(2, seed), Rng::new(seed));
         for (number, len) in LENGTHS.into_iter().enumerate() {
@@ -134,7 +134,7 @@ pub fn detached_operations_take_place<L: FastMessages<B>, B: Btl>(make: fn(u32, 
 }
 
 /// The name of an operation that was taken names nothing, though its slot serves others.
-pub fn names_go_stale<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> World<L, B>) {
+pub fn names_go_stale<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> Processes<L, B>) {
     let mut world = make(2, 0);
     let mut stale = Vec::new();
     for round in 0..20 {

@@ -6,7 +6,7 @@ use mem::UserMem;
 use pml::{Data, Done, FastMessages, Mode, Pattern, ReqId, SendTo};
 
 /// Connected processes: `Peer(i)` names the `i`-th on all of them, and `i` is its rank in every context.
-pub struct World<L, B> {
+pub struct Processes<L, B> {
     ends: Vec<(L, B)>,
     memory: Vec<Box<[u8]>>,
 }
@@ -74,10 +74,10 @@ pub(crate) fn content(number: usize, len: usize) -> Vec<u8> {
     (0..len).map(|i| (number * 37 + i * 11 + i / 253) as u8).collect()
 }
 
-impl<L: FastMessages<B>, B: Btl> World<L, B> {
+impl<L: FastMessages<B>, B: Btl> Processes<L, B> {
     /// A world of these layers, each with its transport.
-    pub fn new(ends: Vec<(L, B)>) -> World<L, B> {
-        World { ends, memory: Vec::new() }
+    pub fn new(ends: Vec<(L, B)>) -> Processes<L, B> {
+        Processes { ends, memory: Vec::new() }
     }
 
     pub(crate) fn buffer(&mut self, len: usize) -> Buffer {

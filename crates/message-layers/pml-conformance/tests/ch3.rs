@@ -3,21 +3,21 @@
 
 use btl_mock::{Net, Options, Port};
 use pml_ch3::{Ch3, Config};
-use pml_conformance::World;
+use pml_conformance::Processes;
 
 const LIMITS: Config =
     Config { vshort: 512, cells: 2048, eager: 4096, ndreg_max: 50_000, chunk: 20_000, buffers: 3 };
 
-fn world(options: Options, limits: Config) -> World<Ch3, Port> {
+fn world(options: Options, limits: Config) -> Processes<Ch3, Port> {
     let net = Net::new(options);
-    World::new((0..options.ranks).map(|rank| (Ch3::new(limits), net.port(rank))).collect())
+    Processes::new((0..options.ranks).map(|rank| (Ch3::new(limits), net.port(rank))).collect())
 }
 
 /// One path, room enough, gets of aligned words, as on Gemini.
 mod kind {
     use super::*;
 
-    fn make(ranks: u32, seed: u64) -> World<Ch3, Port> {
+    fn make(ranks: u32, seed: u64) -> Processes<Ch3, Port> {
         let mut options = Options { seed, ..Options::new(ranks) };
         options.limits.get_align = 4;
         world(options, LIMITS)
@@ -30,7 +30,7 @@ mod kind {
 mod unpleasant {
     use super::*;
 
-    fn make(ranks: u32, seed: u64) -> World<Ch3, Port> {
+    fn make(ranks: u32, seed: u64) -> Processes<Ch3, Port> {
         let mut options = Options {
             seed,
             paths: 3,
@@ -53,7 +53,7 @@ mod unpleasant {
 mod narrow {
     use super::*;
 
-    fn make(ranks: u32, seed: u64) -> World<Ch3, Port> {
+    fn make(ranks: u32, seed: u64) -> Processes<Ch3, Port> {
         let mut options = Options { seed, paths: 2, slots: 2, busy: 10, ..Options::new(ranks) };
         options.limits.get = false;
         options.limits.put = false;
@@ -68,14 +68,14 @@ mod narrow {
 mod on_node {
     use super::*;
 
-    fn make(ranks: u32, seed: u64) -> World<Ch3, Port> {
+    fn make(ranks: u32, seed: u64) -> Processes<Ch3, Port> {
         let net = Net::new(Options { seed, paths: 2, late: 20, ..Options::new(ranks) });
         let layer = || {
             let mut layer = Ch3::new(LIMITS);
             (0..ranks).for_each(|peer| layer.set_on_node(btl::Peer(peer), true));
             layer
         };
-        World::new((0..ranks).map(|rank| (layer(), net.port(rank))).collect())
+        Processes::new((0..ranks).map(|rank| (layer(), net.port(rank))).collect())
     }
 
     pml_conformance::suite!(make);

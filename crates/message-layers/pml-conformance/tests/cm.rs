@@ -3,20 +3,20 @@
 use btl_mock::Port;
 use mtl::Limits;
 use pml_cm::Cm;
-use pml_conformance::World;
+use pml_conformance::Processes;
 use pml_conformance::mock::{self, Net, Options};
 
-fn world(options: Options) -> World<Cm<mock::Port>, Port> {
+fn world(options: Options) -> Processes<Cm<mock::Port>, Port> {
     let (net, frames) = (Net::new(options), btl_mock::Net::new(btl_mock::Options::new(options.ranks)));
     let layer = |rank| Cm::new(net.port(rank)).expect("bits enough");
-    World::new((0..options.ranks).map(|rank| (layer(rank), frames.port(rank))).collect())
+    Processes::new((0..options.ranks).map(|rank| (layer(rank), frames.port(rank))).collect())
 }
 
 /// Data beside the bits, room enough.
 mod kind {
     use super::*;
 
-    fn make(ranks: u32, seed: u64) -> World<Cm<mock::Port>, Port> {
+    fn make(ranks: u32, seed: u64) -> Processes<Cm<mock::Port>, Port> {
         world(Options { seed, ..Options::new(ranks) })
     }
 
@@ -27,7 +27,7 @@ mod kind {
 mod unpleasant {
     use super::*;
 
-    fn make(ranks: u32, seed: u64) -> World<Cm<mock::Port>, Port> {
+    fn make(ranks: u32, seed: u64) -> Processes<Cm<mock::Port>, Port> {
         let mut options = Options { seed, slots: 4, busy: 20, late: 30, eager: 500, ..Options::new(ranks) };
         options.limits.inject = 0;
         world(options)
@@ -40,7 +40,7 @@ mod unpleasant {
 mod nameless {
     use super::*;
 
-    fn make(ranks: u32, seed: u64) -> World<Cm<mock::Port>, Port> {
+    fn make(ranks: u32, seed: u64) -> Processes<Cm<mock::Port>, Port> {
         let limits =
             Limits { match_bits: 48, data_bits: 32, directed: true, inject: 128, max_message: u64::MAX };
         world(Options { seed, limits, busy: 10, late: 20, ..Options::new(ranks) })
@@ -53,7 +53,7 @@ mod nameless {
 mod dataless {
     use super::*;
 
-    fn make(ranks: u32, seed: u64) -> World<Cm<mock::Port>, Port> {
+    fn make(ranks: u32, seed: u64) -> Processes<Cm<mock::Port>, Port> {
         let limits =
             Limits { match_bits: 60, data_bits: 0, directed: true, inject: 4096, max_message: u64::MAX };
         world(Options { seed, limits, slots: 2, late: 20, ..Options::new(ranks) })
@@ -66,7 +66,7 @@ mod dataless {
 mod undirected {
     use super::*;
 
-    fn make(ranks: u32, seed: u64) -> World<Cm<mock::Port>, Port> {
+    fn make(ranks: u32, seed: u64) -> Processes<Cm<mock::Port>, Port> {
         let mut options = Options { seed, busy: 10, late: 20, ..Options::new(ranks) };
         options.limits.directed = false;
         world(options)

@@ -1,19 +1,19 @@
 //! The suite on ob1, over simulated networks of several kinds.
 
 use btl_mock::{Net, Options, Port};
-use pml_conformance::World;
+use pml_conformance::Processes;
 use pml_ob1::{Config, Ob1};
 
-fn world(options: Options, config: Config) -> World<Ob1, Port> {
+fn world(options: Options, config: Config) -> Processes<Ob1, Port> {
     let net = Net::new(options);
-    World::new((0..options.ranks).map(|rank| (Ob1::new(config), net.port(rank))).collect())
+    Processes::new((0..options.ranks).map(|rank| (Ob1::new(config), net.port(rank))).collect())
 }
 
 /// One path, room enough, get and put.
 mod kind {
     use super::*;
 
-    fn make(ranks: u32, seed: u64) -> World<Ob1, Port> {
+    fn make(ranks: u32, seed: u64) -> Processes<Ob1, Port> {
         world(Options { seed, ..Options::new(ranks) }, Config::new(ranks))
     }
 
@@ -24,7 +24,7 @@ mod kind {
 mod unpleasant {
     use super::*;
 
-    fn make(ranks: u32, seed: u64) -> World<Ob1, Port> {
+    fn make(ranks: u32, seed: u64) -> Processes<Ob1, Port> {
         let options = Options {
             seed,
             paths: 3,
@@ -45,7 +45,7 @@ mod unpleasant {
 mod narrow {
     use super::*;
 
-    fn make(ranks: u32, seed: u64) -> World<Ob1, Port> {
+    fn make(ranks: u32, seed: u64) -> Processes<Ob1, Port> {
         let mut options = Options {
             seed,
             paths: 2,
@@ -68,7 +68,7 @@ mod narrow {
 mod aligned {
     use super::*;
 
-    fn make(ranks: u32, seed: u64) -> World<Ob1, Port> {
+    fn make(ranks: u32, seed: u64) -> Processes<Ob1, Port> {
         let mut options = Options { seed, paths: 2, busy: 10, late: 20, ..Options::new(ranks) };
         options.limits.put = false;
         options.limits.get_align = 4;

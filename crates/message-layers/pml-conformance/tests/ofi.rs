@@ -5,9 +5,9 @@ use mtl_ofi::{Card, Ofi, Opening};
 use ofi::OfiParams;
 use ofi_mock::Modes;
 use pml_cm::Cm;
-use pml_conformance::World;
+use pml_conformance::Processes;
 
-fn world(ranks: u32, modes: Modes) -> World<Cm<Ofi>, Port> {
+fn world(ranks: u32, modes: Modes) -> Processes<Cm<Ofi>, Port> {
     let library = ofi_mock::library(modes);
     let params = OfiParams::default();
     let open =
@@ -19,7 +19,7 @@ fn world(ranks: u32, modes: Modes) -> World<Cm<Ofi>, Port> {
     let layer = |opening: Opening| {
         Cm::new(opening.open(&cards).expect("cards of this process")).expect("bits enough")
     };
-    World::new(
+    Processes::new(
         opened.into_iter().zip(0..).map(|(opening, rank)| (layer(opening), frames.port(rank))).collect(),
     )
 }
@@ -28,7 +28,7 @@ fn world(ranks: u32, modes: Modes) -> World<Cm<Ofi>, Port> {
 mod software {
     use super::*;
 
-    fn make(ranks: u32, _seed: u64) -> World<Cm<Ofi>, Port> {
+    fn make(ranks: u32, _seed: u64) -> Processes<Cm<Ofi>, Port> {
         world(ranks, Modes::SOFTWARE)
     }
 
@@ -39,7 +39,7 @@ mod software {
 mod adapter {
     use super::*;
 
-    fn make(ranks: u32, seed: u64) -> World<Cm<Ofi>, Port> {
+    fn make(ranks: u32, seed: u64) -> Processes<Cm<Ofi>, Port> {
         world(ranks, Modes { data_bytes: if seed.is_multiple_of(2) { 8 } else { 4 }, ..Modes::ADAPTER })
     }
 
@@ -50,7 +50,7 @@ mod adapter {
 mod narrow {
     use super::*;
 
-    fn make(ranks: u32, _seed: u64) -> World<Cm<Ofi>, Port> {
+    fn make(ranks: u32, _seed: u64) -> Processes<Cm<Ofi>, Port> {
         world(
             ranks,
             Modes { data_bytes: 0, tag_format: u64::MAX >> 4, inject: 0, again: 3, ..Modes::SOFTWARE },

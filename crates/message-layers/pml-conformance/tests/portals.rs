@@ -3,16 +3,16 @@
 use btl_mock::Port;
 use mtl_portals::{Device, LongMessages, MpichDevice, MpichParams, MtlPortalsParams, PortalsMtl};
 use pml_cm::Cm;
-use pml_conformance::World;
+use pml_conformance::Processes;
 use portals::{Jid, Nid, Pid, ProcessId, Uid};
 use portals_soft::inproc::InProc;
 use portals_soft::{FaultPlan, NicConfig, SoftNic};
 
 type Layer = Cm<PortalsMtl<SoftNic<InProc>>>;
 
-fn world(ranks: u32, seed: u64, faults: &str, device: &Device) -> World<Layer, Port> {
+fn world(ranks: u32, seed: u64, faults: &str, device: &Device) -> Processes<Layer, Port> {
     let (world, frames) =
-        (portals_soft::inproc::World::new(), btl_mock::Net::new(btl_mock::Options::new(ranks)));
+        (portals_soft::inproc::Inboxes::new(), btl_mock::Net::new(btl_mock::Options::new(ranks)));
     let ids: Vec<ProcessId> = (0..ranks).map(|nid| ProcessId { nid: Nid(nid), pid: Pid(0) }).collect();
     let layer = |rank: u32| {
         let faults = FaultPlan { seed: seed + u64::from(rank), ..FaultPlan::parse(faults).expect("a plan") };
@@ -20,7 +20,7 @@ fn world(ranks: u32, seed: u64, faults: &str, device: &Device) -> World<Layer, P
         let nic = world.attach(ids[rank as usize], Uid(0), Jid(0), config).expect("attaching");
         Cm::new(PortalsMtl::new(nic, ids.clone(), device).expect("a network")).expect("bits enough")
     };
-    World::new((0..ranks).map(|rank| (layer(rank), frames.port(rank))).collect())
+    Processes::new((0..ranks).map(|rank| (layer(rank), frames.port(rank))).collect())
 }
 
 /// ENDs come late, operations are refused.
@@ -29,7 +29,7 @@ const UNPLEASANT: &str = "defer=0.3,no_space=0.2";
 mod defaults {
     use super::*;
 
-    fn make(ranks: u32, seed: u64) -> World<Layer, Port> {
+    fn make(ranks: u32, seed: u64) -> Processes<Layer, Port> {
         let params = MtlPortalsParams {
             short_recv_mds_size: 1 << 20,
             eager_limit: 16 << 10,
@@ -45,7 +45,7 @@ mod defaults {
 mod unpleasant {
     use super::*;
 
-    fn make(ranks: u32, seed: u64) -> World<Layer, Port> {
+    fn make(ranks: u32, seed: u64) -> Processes<Layer, Port> {
         let params = MtlPortalsParams {
             eager_limit: 1000,
             copy_block_len: 16,
@@ -63,7 +63,7 @@ mod unpleasant {
 mod rendezvous {
     use super::*;
 
-    fn make(ranks: u32, seed: u64) -> World<Layer, Port> {
+    fn make(ranks: u32, seed: u64) -> Processes<Layer, Port> {
         let params = MtlPortalsParams {
             eager_limit: 1000,
             copy_block_len: 16,
@@ -95,7 +95,7 @@ fn mpich(device: MpichDevice, very_short: bool, long_messages: LongMessages) -> 
 mod mpich_1_2_6 {
     use super::*;
 
-    fn make(ranks: u32, seed: u64) -> World<Layer, Port> {
+    fn make(ranks: u32, seed: u64) -> Processes<Layer, Port> {
         world(ranks, seed, "", &mpich(MpichDevice::One, true, LongMessages::Device))
     }
 
@@ -105,7 +105,7 @@ mod mpich_1_2_6 {
 mod mpich_1_2_6_without_very_short {
     use super::*;
 
-    fn make(ranks: u32, seed: u64) -> World<Layer, Port> {
+    fn make(ranks: u32, seed: u64) -> Processes<Layer, Port> {
         world(ranks, seed, UNPLEASANT, &mpich(MpichDevice::One, false, LongMessages::Device))
     }
 
@@ -115,7 +115,7 @@ mod mpich_1_2_6_without_very_short {
 mod mpich_1_2_6_with_rendezvous {
     use super::*;
 
-    fn make(ranks: u32, seed: u64) -> World<Layer, Port> {
+    fn make(ranks: u32, seed: u64) -> Processes<Layer, Port> {
         world(ranks, seed, UNPLEASANT, &mpich(MpichDevice::One, true, LongMessages::Rendezvous))
     }
 
@@ -125,7 +125,7 @@ mod mpich_1_2_6_with_rendezvous {
 mod mpich2_0_97 {
     use super::*;
 
-    fn make(ranks: u32, seed: u64) -> World<Layer, Port> {
+    fn make(ranks: u32, seed: u64) -> Processes<Layer, Port> {
         world(ranks, seed, UNPLEASANT, &mpich(MpichDevice::Two, true, LongMessages::Device))
     }
 
@@ -135,7 +135,7 @@ mod mpich2_0_97 {
 mod cray_1_5 {
     use super::*;
 
-    fn make(ranks: u32, seed: u64) -> World<Layer, Port> {
+    fn make(ranks: u32, seed: u64) -> Processes<Layer, Port> {
         world(ranks, seed, UNPLEASANT, &mpich(MpichDevice::Xt, true, LongMessages::Device))
     }
 
@@ -145,7 +145,7 @@ mod cray_1_5 {
 mod cray_1_5_with_eager_long {
     use super::*;
 
-    fn make(ranks: u32, seed: u64) -> World<Layer, Port> {
+    fn make(ranks: u32, seed: u64) -> Processes<Layer, Port> {
         world(ranks, seed, "", &mpich(MpichDevice::Xt, true, LongMessages::Eager))
     }
 

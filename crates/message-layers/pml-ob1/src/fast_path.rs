@@ -7,7 +7,7 @@ use pml::{Data, Done, FastMessages, LayerState, Origin, Pattern, ReqId, SendTo, 
 
 use crate::Ob1;
 use crate::frame::{self, Control};
-use crate::peers::Way;
+use crate::peers::SendPath;
 use crate::request::{Post, State};
 use crate::send::send_whole_now;
 use crate::turn::{Exact, Turn};
@@ -31,9 +31,9 @@ impl<B: FastPath> FastMessages<B> for Ob1 {
     fn send_now(&mut self, btl: &mut B, to: &SendTo, data: UserMem) -> bool {
         let Some(peer) = self.peers.get(to.peer) else { return false };
         match peer.way(data.len()) {
-            Way::Later => false,
-            Way::Eager => send_whole_now(peer, &mut self.counts, btl, to, data),
-            Way::Short => {
+            SendPath::Later => false,
+            SendPath::Eager => send_whole_now(peer, &mut self.counts, btl, to, data),
+            SendPath::Short => {
                 match self.send_short(btl, to.peer, Origin::new(to.context, to.source), to.tag, data) {
                     Sent::Awake => true,
                     Sent::Asleep(route) => {
@@ -61,8 +61,8 @@ impl<B: FastPath> FastMessages<B> for Ob1 {
         }
         let peer = self.peers.entry(to.peer);
         match peer.way(data.len()) {
-            Way::Later => send_whole_now(peer, &mut self.counts, btl, to, data),
-            Way::Short | Way::Eager => self.send_now(btl, to, data),
+            SendPath::Later => send_whole_now(peer, &mut self.counts, btl, to, data),
+            SendPath::Short | SendPath::Eager => self.send_now(btl, to, data),
         }
     }
 

@@ -152,11 +152,11 @@ const CAN_PUT: u64 = 1 << 33;
 
 /// A place in the number series of a pair of processes, kept as word 0 of a MATCH frame has it in its lower half.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Place(u32);
+pub(crate) struct SequencePlace(u32);
 
-impl Place {
+impl SequencePlace {
     /// Where all series begin.
-    pub const FIRST: Place = Place(MATCH as u32);
+    pub const FIRST: SequencePlace = SequencePlace(MATCH as u32);
 
     /// The sequence number, below [`SEQUENCES`].
     #[inline(always)]
@@ -166,8 +166,8 @@ impl Place {
 
     /// The place `count` further on; numbers wrap.
     #[inline(always)]
-    pub fn plus(self, count: u32) -> Place {
-        Place(self.0.wrapping_add(count << 8))
+    pub fn plus(self, count: u32) -> SequencePlace {
+        SequencePlace(self.0.wrapping_add(count << 8))
     }
 
     /// How far `number` lies ahead, modulo [`SEQUENCES`].

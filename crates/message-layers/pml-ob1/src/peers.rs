@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use btl::{FastPath, Peer, Route};
 use pml::ReqId;
 
-use crate::frame::{Control, Place, Sequenced};
+use crate::frame::{Control, SequencePlace, Sequenced};
 use crate::payload::Payload;
 
 /// The peer table. Records are made on first use: a process talks to few of many.
@@ -19,7 +19,7 @@ pub(crate) struct Peers {
 pub(crate) struct PeerState {
     /// Place of the sequenced frame before which the sender polls whether payload is accepted: until then short messages
     /// are sent at once. The next one while nothing may be sent at once.
-    until: Place,
+    until: SequencePlace,
     /// One more than the longest payload that may be sent eagerly at once; 0 when nothing may.
     pub open: usize,
     /// Bytes that may still be sent eagerly, beside the short messages, before the sender polls.
@@ -27,11 +27,11 @@ pub(crate) struct PeerState {
     /// One more than the eager limit; 0 until the first frame to or from the peer.
     eager: usize,
     /// Place of the next sequenced frame to send.
-    next_send: Place,
+    next_send: SequencePlace,
     /// Place of the next sequenced frame to take.
-    pub expected: Place,
+    pub expected: SequencePlace,
     /// That of when [`PeerState::answers`] was asked last.
-    answered: Place,
+    answered: SequencePlace,
     /// How the transport reaches it; [`Route::NONE`] until the first frame to or from the peer.
     pub route: Route,
     /// Gone for good.
@@ -51,13 +51,13 @@ impl Default for PeerState {
     /// A peer without any traffic.
     fn default() -> PeerState {
         PeerState {
-            until: Place::FIRST,
+            until: SequencePlace::FIRST,
             open: 0,
             allowance: 0,
             eager: 0,
-            next_send: Place::FIRST,
-            expected: Place::FIRST,
-            answered: Place::FIRST,
+            next_send: SequencePlace::FIRST,
+            expected: SequencePlace::FIRST,
+            answered: SequencePlace::FIRST,
             route: Route::NONE,
             lost: false,
             congested: false,
@@ -116,7 +116,7 @@ impl Peers {
 
 /// How a message can leave at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Way {
+pub(crate) enum SendPath {
     /// In a few stores.
     Short,
     /// In one frame.
@@ -128,11 +128,11 @@ pub(crate) enum Way {
 impl PeerState {
     /// How a message of one run of `len` bytes can leave at once.
     #[inline(always)]
-    pub fn way(&self, len: usize) -> Way {
+    pub fn way(&self, len: usize) -> SendPath {
         match len {
-            _ if len >= self.open => Way::Later,
-            ..=btl::SHORT => Way::Short,
-            _ => Way::Eager,
+            _ if len >= self.open => SendPath::Later,
+            ..=btl::SHORT => SendPath::Short,
+            _ => SendPath::Eager,
         }
     }
 
@@ -161,7 +161,7 @@ impl PeerState {
     /// The place of the next sequenced frame, if a short message may be sent at once as that; [`PeerState::sent_short`]
     /// follows.
     #[inline(always)]
-    pub fn next_short(&self) -> Option<Place> {
+    pub fn next_short(&self) -> Option<SequencePlace> {
         if self.next_send == self.until { None } else { Some(self.next_send) }
     }
 

@@ -11,7 +11,7 @@
 use btl::Route;
 use pml::{Envelope, Pattern};
 
-use crate::frame::{self, Place};
+use crate::frame::{self, SequencePlace};
 use crate::peers::PeerState;
 use crate::posted::Posted;
 
@@ -19,7 +19,7 @@ use crate::posted::Posted;
 pub(crate) struct Turn<'a> {
     /// Where the sender's frames are found.
     pub route: Route,
-    expected: &'a mut Place,
+    expected: &'a mut SequencePlace,
 }
 
 impl PeerState {
@@ -53,7 +53,7 @@ pub(crate) trait Claim {
     type Receive;
 
     /// The receive that the frame belongs to if it is the one at `next`.
-    fn of_next(self, next: Place, words: [u64; 2]) -> Option<Self::Receive>;
+    fn of_next(self, next: SequencePlace, words: [u64; 2]) -> Option<Self::Receive>;
 }
 
 /// A receive without wildcards, while no other receive waits: two comparisons.
@@ -63,7 +63,7 @@ impl Claim for Exact<'_> {
     type Receive = ();
 
     #[inline(always)]
-    fn of_next(self, next: Place, words: [u64; 2]) -> Option<()> {
+    fn of_next(self, next: SequencePlace, words: [u64; 2]) -> Option<()> {
         let Pattern { context, source, tag, .. } = *self.0;
         let asked = [next.match_word(context), frame::envelope_word(source as u32, tag)];
         (words[0] == asked[0] && words[1] == asked[1]).then_some(())
@@ -75,7 +75,7 @@ impl Claim for &mut Posted {
     type Receive = (u32, Envelope);
 
     #[inline(always)]
-    fn of_next(self, next: Place, words: [u64; 2]) -> Option<(u32, Envelope)> {
+    fn of_next(self, next: SequencePlace, words: [u64; 2]) -> Option<(u32, Envelope)> {
         let envelope = next.envelope_here(words)?;
         self.take(&envelope).map(|key| (key, envelope))
     }
@@ -88,7 +88,7 @@ impl Claim for Behind<'_> {
     type Receive = Envelope;
 
     #[inline(always)]
-    fn of_next(self, next: Place, words: [u64; 2]) -> Option<Envelope> {
+    fn of_next(self, next: SequencePlace, words: [u64; 2]) -> Option<Envelope> {
         let Behind(posted, pattern) = self;
         let envelope = next.envelope_here(words).filter(|envelope| pattern.matches(envelope))?;
         (posted.len() == 0 || posted.find(&envelope).is_none()).then_some(envelope)

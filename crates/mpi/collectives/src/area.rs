@@ -101,7 +101,7 @@ pub(super) fn announce(area: &mut NodeArea, owner: Owner, epoch: u64, words: &[u
     match wake {
         Wake::One(member) => area.ring(member as usize),
         Wake::All => area.ring_all(),
-        Wake::Nobody => {}
+        Wake::None => {}
     }
     true
 }

@@ -10,7 +10,7 @@ use hardware::Unit;
 
 use objects::comm::Comm;
 use objects::domain::Token;
-use objects::resources::Place;
+use objects::resources::Processors;
 use objects::state::State;
 
 /// Not bound to one cache, or to one memory node.
@@ -51,7 +51,7 @@ fn own(state: &mut State, comm: abi::Comm) -> Result<Option<Locality>> {
 fn bound_to() -> Locality {
     static BOUND_TO: OnceLock<Locality> = OnceLock::new();
     *BOUND_TO.get_or_init(|| {
-        let place = Place::now();
+        let place = Processors::now();
         let shared = |unit| place.restricted_to(unit).unwrap_or(NONE);
         Locality { memory: shared(Unit::Numa), cache: shared(Unit::L3) }
     })

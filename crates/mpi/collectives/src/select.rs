@@ -14,7 +14,7 @@ use super::online::Online;
 use super::run::Running;
 use super::turns::{Start, Turns};
 use objects::comm::Comm;
-use objects::state::World;
+use objects::state::Membership;
 use objects::topology::{Neighbours, Topology};
 
 /// What a communicator remembers for its collectives.
@@ -167,7 +167,7 @@ impl Signature {
         call: &Call,
         comm: &Comm,
         kept: &mut CollState,
-        world: Option<&World>,
+        world: Option<&Membership>,
         canonical: bool,
         start: Start,
     ) -> Signature {
@@ -228,7 +228,12 @@ fn bytes(call: &Call, ranks: u32) -> u64 {
 }
 
 /// What the choice depends on for calls in the area of a communicator, but for their data.
-pub(super) fn plain_query(coll: Coll, comm: &Comm, kept: &mut CollState, world: Option<&World>) -> Query {
+pub(super) fn plain_query(
+    coll: Coll,
+    comm: &Comm,
+    kept: &mut CollState,
+    world: Option<&Membership>,
+) -> Query {
     Query {
         area: true,
         direct: kept.direct == Some(true),
@@ -241,7 +246,7 @@ pub(super) fn plain_query(coll: Coll, comm: &Comm, kept: &mut CollState, world: 
 /// That part of it which is the same from the first call of the communicator to the last. Calls whose place among the others
 /// is not the same on all processes are chosen by it alone: what processes find out about each other in between is known to
 /// one of them before such a call and to another one after it.
-fn lasting_query(coll: Coll, comm: &Comm, kept: &mut CollState, world: Option<&World>) -> Query {
+fn lasting_query(coll: Coll, comm: &Comm, kept: &mut CollState, world: Option<&Membership>) -> Query {
     Query {
         inter: comm.is_inter(),
         direct: false,
@@ -250,7 +255,7 @@ fn lasting_query(coll: Coll, comm: &Comm, kept: &mut CollState, world: Option<&W
 }
 
 /// Where the processes of a communicator are.
-pub(super) fn placement(comm: &Comm, kept: &mut CollState, world: Option<&World>) -> Placement {
+pub(super) fn placement(comm: &Comm, kept: &mut CollState, world: Option<&Membership>) -> Placement {
     if let Some(placement) = kept.placement {
         return placement;
     }
@@ -264,7 +269,7 @@ pub(super) fn placement(comm: &Comm, kept: &mut CollState, world: Option<&World>
 }
 
 /// The node of each rank. A process of another job counts as a node of its own.
-fn nodes(comm: &Comm, world: Option<&World>) -> Vec<u32> {
+fn nodes(comm: &Comm, world: Option<&Membership>) -> Vec<u32> {
     let node_of = world.map_or(&[0][..], |world| &world.job.node_of);
     let of = |&peer: &u32| node_of.get(peer as usize).copied().unwrap_or(node_of.len() as u32 + peer);
     comm.group.members().iter().map(of).collect()
@@ -274,7 +279,7 @@ fn nodes(comm: &Comm, world: Option<&World>) -> Vec<u32> {
 pub(super) fn schedule(
     comm: &Comm,
     kept: &mut CollState,
-    world: Option<&World>,
+    world: Option<&Membership>,
     tuned: &Tuned,
     signature: &Signature,
 ) -> Result<Arc<Schedule>> {
@@ -291,7 +296,7 @@ pub(super) fn schedule(
 fn choose(
     comm: &Comm,
     kept: &mut CollState,
-    world: Option<&World>,
+    world: Option<&Membership>,
     tuned: &Tuned,
     signature: &Signature,
 ) -> Result<Arc<Schedule>> {
@@ -319,7 +324,7 @@ fn unfit(why: Unfit) -> Error {
 pub(super) fn build(
     comm: &Comm,
     kept: &mut CollState,
-    world: Option<&World>,
+    world: Option<&Membership>,
     signature: &Signature,
     choice: Choice,
 ) -> Result<Arc<Schedule>> {

@@ -85,7 +85,7 @@ impl<A: DerefMut<Target = NodeArea>> Slots for OfNode<A> {
     #[inline(always)]
     fn ring(&mut self, tell: Tell) {
         match tell {
-            Tell::Nobody => {}
+            Tell::None => {}
             Tell::One(member) => self.0.ring(member),
             Tell::After => self.0.ring_after(),
             Tell::All => self.0.ring_all(),

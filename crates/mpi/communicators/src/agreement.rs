@@ -80,13 +80,13 @@ pub struct Agreement {
     party: Party,
     /// Consecutive ids that the communicator needs.
     count: u32,
-    step: Step,
+    step: SearchStage,
     /// Ids that are kept for the communicator.
     offered: Vec<u32>,
 }
 
 #[derive(Clone, Copy)]
-enum Step {
+enum SearchStage {
     /// Whether all look at one position, and have an id of a part of the window there.
     Here,
     /// Where to look is asked.
@@ -105,34 +105,34 @@ const NONE_LEFT: Error = Error::new(
 impl Agreement {
     /// Of a communicator that needs `count` consecutive ids.
     pub fn new(party: Party, count: u32) -> Agreement {
-        Agreement { party, count, step: Step::Here, offered: Vec::new() }
+        Agreement { party, count, step: SearchStage::Here, offered: Vec::new() }
     }
 
     /// The next question.
     pub fn ask(&mut self, contexts: &mut Contexts) -> Question {
         let window = WINDOW.min(contexts.lap());
         // All members have as many ids, and so skip the first question alike.
-        if contexts.lap() < MANY && matches!(self.step, Step::Here) {
-            self.step = Step::Where;
+        if contexts.lap() < MANY && matches!(self.step, SearchStage::Here) {
+            self.step = SearchStage::Where;
         }
         match self.step {
-            Step::Here => {
+            SearchStage::Here => {
                 // All have one position if the bits that all have, and those that none has, are all of them.
                 let (position, from) = (contexts.position(), self.lane(window, 0));
                 let Question { op, words } = self.offer(contexts, position, from, from + LANE);
                 let mask = words[from as usize / 64] >> (from % 64);
                 Question { op, words: [mask, position, !position, 0, words[MASKS]] }
             }
-            Step::Where => {
+            SearchStage::Where => {
                 let mut words = [0; WORDS];
                 words[0] = contexts.position();
                 Question { op: abi::MAX, words }
             }
-            Step::Lane { base, attempt } => {
+            SearchStage::Lane { base, attempt } => {
                 let from = self.lane(window, attempt);
                 self.offer(contexts, base, from, (from + LANE).min(window))
             }
-            Step::All { base, window: number, .. } => {
+            SearchStage::All { base, window: number, .. } => {
                 self.offer(contexts, base.wrapping_add(number * window), 0, window)
             }
         }
@@ -172,21 +172,25 @@ impl Agreement {
         contexts.withdraw(&self.offered);
         self.offered.clear();
         let (base, clean) = match self.step {
-            Step::Here => {
+            SearchStage::Here => {
                 let [mask, position, none_has, ..] = *answer;
                 let is_one = position ^ none_has == u64::MAX;
                 if is_one && mask != 0 {
                     let place = self.lane(WINDOW, 0) + u64::from(mask.trailing_zeros());
                     return self.found(contexts, position, place).map(Some);
                 }
-                self.step = if is_one { Step::Lane { base: position, attempt: 1 } } else { Step::Where };
+                self.step = if is_one {
+                    SearchStage::Lane { base: position, attempt: 1 }
+                } else {
+                    SearchStage::Where
+                };
                 return Ok(None);
             }
-            Step::Where => {
-                self.step = Step::Lane { base: answer[0], attempt: 0 };
+            SearchStage::Where => {
+                self.step = SearchStage::Lane { base: answer[0], attempt: 0 };
                 return Ok(None);
             }
-            Step::Lane { base, .. } | Step::All { base, .. } => (base, answer[MASKS] != 0),
+            SearchStage::Lane { base, .. } | SearchStage::All { base, .. } => (base, answer[MASKS] != 0),
         };
         let first = answer[..MASKS].iter().position(|&word| word != 0);
         if let Some(word) = first {
@@ -194,23 +198,23 @@ impl Agreement {
             return self.found(contexts, base, place).map(Some);
         }
         self.step = match self.step {
-            Step::Lane { attempt, .. } if !clean && attempt + 1 < LANES_TRIED => {
-                Step::Lane { base, attempt: attempt + 1 }
+            SearchStage::Lane { attempt, .. } if !clean && attempt + 1 < LANES_TRIED => {
+                SearchStage::Lane { base, attempt: attempt + 1 }
             }
-            Step::All { window, clean: before, .. } => {
+            SearchStage::All { window, clean: before, .. } => {
                 let (window, clean) = (window + 1, clean && before);
                 match window * WINDOW < contexts.lap() {
-                    true => Step::All { base, window, clean },
+                    true => SearchStage::All { base, window, clean },
                     false if clean => {
                         self.give_up(contexts);
                         return Err(NONE_LEFT);
                     }
-                    false => Step::All { base, window: 0, clean: true },
+                    false => SearchStage::All { base, window: 0, clean: true },
                 }
             }
             _ => {
                 contexts.claim(self.party.0);
-                Step::All { base, window: 0, clean: true }
+                SearchStage::All { base, window: 0, clean: true }
             }
         };
         Ok(None)
@@ -219,7 +223,7 @@ impl Agreement {
     /// Takes the ids at a place of the present window.
     fn found(&mut self, contexts: &mut Contexts, base: u64, place: u64) -> Result<u32> {
         let window = match self.step {
-            Step::All { window, .. } => window * WINDOW.min(contexts.lap()),
+            SearchStage::All { window, .. } => window * WINDOW.min(contexts.lap()),
             _ => 0,
         };
         self.give_up(contexts);
@@ -237,10 +241,10 @@ impl Agreement {
     pub fn give_up(&mut self, contexts: &mut Contexts) {
         contexts.withdraw(&self.offered);
         self.offered.clear();
-        if let Step::All { .. } = self.step {
+        if let SearchStage::All { .. } = self.step {
             contexts.unclaim(self.party.0);
         }
-        self.step = Step::Where;
+        self.step = SearchStage::Where;
     }
 }
 

@@ -182,7 +182,7 @@ pub fn create_from_group(
         let state = t.lock();
         (state.groups.get(group)?, state.infos.hints(info)?)
     };
-    let handler = objects::errhandler::initial(t, errhandler, objects::errhandler::Target::Comm)?;
+    let handler = objects::errhandler::initial(t, errhandler, objects::errhandler::ErrhandlerKind::Comm)?;
     let meeting = t.lock().contexts.meeting() << 1;
     *new = over_group(t, &group, meeting, string_tag(tag), handler, group.session)?;
     give_hints(t, *new, &hints)
@@ -334,7 +334,7 @@ pub fn free(t: &mut Token, comm: &mut abi::Comm) -> Result<()> {
     }
     t.lock().comm(*comm)?;
     delete_all(t, *comm)?;
-    messages::buffer::flush(t, messages::buffer::Place::Comm(*comm))?;
+    messages::buffer::flush(t, messages::buffer::BufferOwner::Comm(*comm))?;
     // Those that wait for their turn in its area need it.
     collectives::await_turn(t, *comm);
     let mut state = t.lock();

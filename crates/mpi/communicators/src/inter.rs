@@ -75,7 +75,7 @@ pub fn create_from_groups(
     };
     let far = usize::try_from(remote_leader).ok().and_then(|leader| remote.members().get(leader)).copied();
     let far = far.ok_or(Error::new(abi::ERR_RANK, "the remote leader lies outside its group"))?;
-    let handler = objects::errhandler::initial(t, errhandler, objects::errhandler::Target::Comm)?;
+    let handler = objects::errhandler::initial(t, errhandler, objects::errhandler::ErrhandlerKind::Comm)?;
     let mut everyone = [local.members(), remote.members()].concat();
     everyone.sort_unstable();
     let leader = everyone.iter().position(|&peer| peer == far).unwrap_or(0) as i32;

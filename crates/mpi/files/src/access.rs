@@ -12,7 +12,7 @@ use pml::Done;
 use super::buffer::Buffer;
 use super::collective::Collective;
 use super::datarep::Conversion;
-use super::staged::{self, Way};
+use super::staged::{self, AccessPath};
 use super::{FILES, File, Pointer, failed, file_of};
 use objects::domain::Token;
 use objects::handle::RequestKey;
@@ -135,11 +135,11 @@ impl Transfer {
     ///
     /// # Errors
     /// `MPI_ERR_PROC_ABORTED`: a process that may hold data is lost.
-    pub fn settle(&self, t: &mut Token, way: Way, placed: bool) -> Result<()> {
+    pub fn settle(&self, t: &mut Token, way: AccessPath, placed: bool) -> Result<()> {
         if file_of(&t.lock(), self.file)?.staged.is_none() {
             return Ok(());
         }
-        let way = if way == Way::Staged && self.stage.is_none() { Way::Direct } else { way };
+        let way = if way == AccessPath::Staged && self.stage.is_none() { AccessPath::Direct } else { way };
         let span = if placed { self.access.span() } else { 0..u64::MAX };
         staged::settle(t, self.file, self.direction, way, &span)
     }
@@ -404,7 +404,7 @@ pub fn blocking(
     status: Option<&mut Status>,
 ) -> Result<()> {
     let mut transfer = Transfer::prepare(t, fh, Request { direction, pointer, buf, count, datatype })?;
-    transfer.settle(t, Way::Staged, true)?;
+    transfer.settle(t, AccessPath::Staged, true)?;
     transfer.run(&t.may_block());
     transfer.deliver(t);
     if let Some(status) = status {
@@ -427,7 +427,7 @@ pub fn nonblocking(
     let mut transfer = Transfer::prepare(t, fh, Request { direction, pointer, buf, count, datatype })?;
     let prompt = transfer.storage.is_prompt() && !transfer.access.takes_locks();
     if prompt && transfer.buffer.total() <= AT_ONCE {
-        transfer.settle(t, Way::Staged, true)?;
+        transfer.settle(t, AccessPath::Staged, true)?;
         transfer.run(&t.may_block());
         transfer.deliver(t);
         let key = t.lock().requests.add(transfer)?;
@@ -435,7 +435,7 @@ pub fn nonblocking(
         return Ok(());
     }
     // The worker writes at once: the program does not wait for it anyway.
-    transfer.settle(t, Way::Direct, true)?;
+    transfer.settle(t, AccessPath::Direct, true)?;
     let lane = transfer.lane();
     let moving = Moving { stage: None, ..transfer.take_moving() };
     let key = t.lock().requests.add(transfer)?;

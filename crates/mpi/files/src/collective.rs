@@ -27,7 +27,7 @@ use self::operation::start;
 use self::part::Part;
 use super::access::{Request, Transfer};
 use super::exchange::{Exchange, forget_views};
-use super::staged::Way;
+use super::staged::AccessPath;
 use super::{FILES, Pointer, elsewhere, file_of};
 use collectives::{gather_words, largest, share_words};
 use objects::domain::Token;
@@ -122,7 +122,7 @@ fn move_own(t: &mut Token, fh: abi::File, part: &mut Part, all: &[u64]) -> Resul
     match exchange {
         None => {
             if transfer.direction == Direction::Write {
-                transfer.settle(t, Way::Staged, true)?;
+                transfer.settle(t, AccessPath::Staged, true)?;
             }
             transfer.run(&t.may_block());
         }

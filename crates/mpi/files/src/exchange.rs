@@ -40,7 +40,7 @@ use std::sync::atomic::AtomicBool;
 
 use abi::{Error, Result};
 use btl::Peer;
-use io::{Course, Direction, Plan, Posix, Stage, View};
+use io::{AccessPlan, Course, Direction, Posix, Stage, View};
 use node::Node;
 use pml::{Data, Mode, ReqId};
 
@@ -80,7 +80,7 @@ pub struct Exchange {
     near: Box<[bool]>,
     node: Option<Arc<Node>>,
     tag: i32,
-    plan: Plan,
+    plan: AccessPlan,
     said: Vec<Said>,
     direction: Direction,
     storage: Arc<Posix>,
@@ -133,7 +133,7 @@ impl Exchange {
         transfer: &Transfer,
         (file, comm, me): (abi::File, abi::Comm, usize),
         number: u32,
-        plan: Plan,
+        plan: AccessPlan,
         said: Vec<Said>,
         (described, views): (bool, Option<Views>),
         description: Vec<u64>,

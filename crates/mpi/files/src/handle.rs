@@ -5,7 +5,7 @@ use abi::Result;
 
 use super::FILES;
 use objects::domain::Token;
-use objects::errhandler::{Handler, Target, called, handle_of};
+use objects::errhandler::{ErrhandlerKind, Handler, called, handle_of};
 use objects::state::State;
 
 /// The handler of a file, and the handle that the handler gets; what names no file has that of `MPI_FILE_NULL`.
@@ -27,7 +27,7 @@ fn place(state: &mut State, file: abi::File) -> Result<&mut Handler> {
 pub fn set_errhandler(t: &mut Token, file: abi::File, errhandler: abi::Errhandler) -> Result<()> {
     let mut state = t.lock();
     place(&mut state, file)?;
-    let handler = state.errhandlers.resolve(errhandler, Target::File)?;
+    let handler = state.errhandlers.resolve(errhandler, ErrhandlerKind::File)?;
     let handler = state.errhandlers.acquire(handler);
     let old = std::mem::replace(place(&mut state, file)?, handler);
     state.errhandlers.release(old);

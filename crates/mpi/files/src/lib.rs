@@ -46,8 +46,8 @@
 //! entries behind, one at a time and in their order. A thread that needs room, or its data in the file, waits for the
 //! entry that is being written or writes the next one itself, so nothing depends on the worker. The order of two writes
 //! of a byte must survive, although a process may write it once by itself and once through an aggregator: so windows go
-//! to aggregators in turn (`Plan::in_turn`). After a crash each byte is old or new, and data is safe that a sync has
-//! covered. `MPI_File_sync` and `MPI_File_close` wait for all and report the first error to all ranks. An analysis asks
+//! to aggregators in turn (`AccessPlan::in_turn`). After a crash each byte is old or new, and data is safe that a sync
+//! has covered. `MPI_File_sync` and `MPI_File_close` wait for all and report the first error to all ranks. An analysis asks
 //! the rank that holds data first and reads the file then (`alhena_read_staged`): what was written in between is found
 //! there. The alternatives were a log per rank that close replays (PnetCDF's burst buffer), which keeps readers out
 //! until then, and drains at every change of aggregators, which synchronise all ranks.
@@ -76,7 +76,7 @@ use std::sync::atomic::AtomicBool;
 use abi::{Error, Result};
 use datatype::Datatype;
 use engine::Guarded;
-use io::{Choice, Hints, Plan, Posix, Stage, Stripes, Tuning, View};
+use io::{AccessPlan, Choice, Hints, Posix, Stage, Stripes, Tuning, View};
 
 use collectives::largest;
 use objects::domain::Token;
@@ -187,18 +187,18 @@ impl File {
 
     /// Which process accesses which part of `span` in a collective call, with windows of `window` bytes at most.
     /// `ordered`: a byte has the same process in every call. All processes come to the same plan.
-    pub fn plan(&self, span: Range<u64>, processes: u64, window: u64, ordered: bool) -> Plan {
+    pub fn plan(&self, span: Range<u64>, processes: u64, window: u64, ordered: bool) -> AccessPlan {
         let aggregators = self.hints.cb_nodes;
         let (block, stripes) = match self.hints.cb_block_size {
             0 => (self.grain.block, self.grain.stripes),
             block => (block, None),
         };
         match stripes {
-            Some(stripes) => Plan::by_targets(span, processes, aggregators, window, &stripes),
+            Some(stripes) => AccessPlan::by_targets(span, processes, aggregators, window, &stripes),
             None if ordered => {
-                Plan::in_turn(span, processes, aggregators, (window - window % block).max(block))
+                AccessPlan::in_turn(span, processes, aggregators, (window - window % block).max(block))
             }
-            None => Plan::new(span, processes, aggregators, window, block),
+            None => AccessPlan::new(span, processes, aggregators, window, block),
         }
     }
 

@@ -60,7 +60,7 @@ struct Open {
 
 /// How an access goes on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Way {
+pub(super) enum AccessPath {
     /// By this process, through its stage.
     Staged,
     /// By this process, at once.
@@ -110,7 +110,7 @@ pub(super) fn settle(
     t: &mut Token,
     fh: abi::File,
     direction: Direction,
-    way: Way,
+    way: AccessPath,
     span: &Range<u64>,
 ) -> Result<()> {
     let (stage, storage, away) = {
@@ -123,7 +123,7 @@ pub(super) fn settle(
     let blocking = t.may_block();
     let calls = storage.calls(&blocking);
     match (direction, way) {
-        (Direction::Read, Way::Together) => stage.drain(&calls),
+        (Direction::Read, AccessPath::Together) => stage.drain(&calls),
         (Direction::Read, _) => {
             let pending = away.is_some() || !stage.is_empty();
             let behind = || calls.size().map_or(true, |size| span.end > size);
@@ -131,9 +131,9 @@ pub(super) fn settle(
                 return drain(t, fh);
             }
         }
-        (Direction::Write, Way::Together) => stage.settle(&calls, span),
+        (Direction::Write, AccessPath::Together) => stage.settle(&calls, span),
         (Direction::Write, _) => {
-            if way == Way::Direct {
+            if way == AccessPath::Direct {
                 stage.settle(&calls, span);
             }
             if is_away {

@@ -20,7 +20,7 @@ use objects::wait::wait_for;
 
 /// Where a buffer is attached.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum BufferOwner {
     /// `MPI_Buffer_attach`
     Process,
     /// `MPI_Comm_attach_buffer`
@@ -29,32 +29,32 @@ pub enum Place {
     Session(abi::Session),
 }
 
-fn pool(state: &mut State, place: Place) -> Result<&mut BufferPool> {
+fn pool(state: &mut State, place: BufferOwner) -> Result<&mut BufferPool> {
     match place {
-        Place::Process => Ok(&mut state.buffer),
-        Place::Comm(comm) => Ok(&mut state.comms.get_mut(comm)?.buffer),
-        Place::Session(session) => Ok(&mut state.sessions.get_mut(session)?.buffer),
+        BufferOwner::Process => Ok(&mut state.buffer),
+        BufferOwner::Comm(comm) => Ok(&mut state.comms.get_mut(comm)?.buffer),
+        BufferOwner::Session(session) => Ok(&mut state.sessions.get_mut(session)?.buffer),
     }
 }
 
 /// The pool that a send on `comm` uses: the communicator's, its session's, the process's.
-fn pool_for(state: &State, comm: abi::Comm) -> Result<Place> {
+fn pool_for(state: &State, comm: abi::Comm) -> Result<BufferOwner> {
     let found = state.comm(comm)?;
     if found.buffer.is_attached() {
-        return Ok(Place::Comm(comm));
+        return Ok(BufferOwner::Comm(comm));
     }
     let session = found.session;
     if let Some(session) = session
         && state.sessions.get(session).is_ok_and(|session| session.buffer.is_attached())
     {
-        return Ok(Place::Session(session));
+        return Ok(BufferOwner::Session(session));
     }
-    Ok(Place::Process)
+    Ok(BufferOwner::Process)
 }
 
 fn with_pool<R>(
     state: &mut State,
-    place: Place,
+    place: BufferOwner,
     f: impl FnOnce(&mut BufferPool, &mut P2p) -> R,
 ) -> Result<R> {
     let mut taken = std::mem::take(pool(state, place)?);
@@ -64,7 +64,7 @@ fn with_pool<R>(
 }
 
 /// Whether every message of a buffer has left.
-fn is_drained(state: &mut State, place: Place) -> Result<bool> {
+fn is_drained(state: &mut State, place: BufferOwner) -> Result<bool> {
     with_pool(state, place, |pool, p2p| pool.drained(p2p))
 }
 
@@ -152,7 +152,7 @@ pub fn ibsend(
 }
 
 /// `MPI_Buffer_attach`, `MPI_Comm_attach_buffer`, `MPI_Session_attach_buffer`
-pub fn attach(t: &mut Token, place: Place, address: Address, bytes: Count) -> Result<()> {
+pub fn attach(t: &mut Token, place: BufferOwner, address: Address, bytes: Count) -> Result<()> {
     if bytes < 0 {
         return Err(Error::new(abi::ERR_ARG, "the buffer's size is negative"));
     }
@@ -166,7 +166,12 @@ pub fn attach(t: &mut Token, place: Place, address: Address, bytes: Count) -> Re
 }
 
 /// `MPI_Buffer_detach`, …: waits until every message has left.
-pub fn detach(t: &mut Token, place: Place, address: &mut Address, mut size: CountMut<'_>) -> Result<()> {
+pub fn detach(
+    t: &mut Token,
+    place: BufferOwner,
+    address: &mut Address,
+    mut size: CountMut<'_>,
+) -> Result<()> {
     if !pool(&mut t.lock(), place)?.is_attached() {
         return Err(Error::new(abi::ERR_BUFFER, "no buffer is attached"));
     }
@@ -181,7 +186,7 @@ pub fn detach(t: &mut Token, place: Place, address: &mut Address, mut size: Coun
 }
 
 /// `MPI_Buffer_flush`, …
-pub fn flush(t: &mut Token, place: Place) -> Result<()> {
+pub fn flush(t: &mut Token, place: BufferOwner) -> Result<()> {
     pool(&mut t.lock(), place)?;
     wait_for(t, |state| match is_drained(state, place) {
         Ok(true) => Some(Ok(())),
@@ -191,7 +196,7 @@ pub fn flush(t: &mut Token, place: Place) -> Result<()> {
 }
 
 /// `MPI_Buffer_iflush`, …: a request that is complete when the messages so far have left.
-pub fn iflush(t: &mut Token, place: Place, request: &mut abi::Request) -> Result<()> {
+pub fn iflush(t: &mut Token, place: BufferOwner, request: &mut abi::Request) -> Result<()> {
     let mut state = t.lock();
     *request = if is_drained(&mut state, place)? {
         objects::immediate::SENT
@@ -203,7 +208,7 @@ pub fn iflush(t: &mut Token, place: Place, request: &mut abi::Request) -> Result
 
 /// Waits for the messages of a buffer.
 struct Flush {
-    place: Place,
+    place: BufferOwner,
     result: Result<()>,
 }
 

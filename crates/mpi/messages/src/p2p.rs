@@ -53,12 +53,12 @@ pub fn send_at_once(
     if tag < 0 {
         return guard.give_up();
     }
-    let Some(line) = comms.line(comm) else { return guard.give_up() };
-    let Some(&peer) = line.peers.get(dest as usize) else { return guard.give_up() };
+    let Some(fast) = comms.fast(comm) else { return guard.give_up() };
+    let Some(&peer) = fast.peers.get(dest as usize) else { return guard.give_up() };
     let Some(data) = objects::datatype::simple_within(buf, count, datatype, btl::SHORT) else {
         return guard.give_up();
     };
-    match p2p.send_short(btl::Peer(peer), line.origin, tag, data) {
+    match p2p.send_short(btl::Peer(peer), fast.origin, tag, data) {
         Sent::Awake => Attempt::DONE,
         Sent::Refused => guard.give_up(),
         Sent::Asleep(route) => {

@@ -54,7 +54,7 @@ pub struct Partitioned {
 
 enum Side {
     /// To or from `MPI_PROC_NULL`.
-    Nobody,
+    NoPeer,
     Send(Sender),
     Receive(Receiver),
 }
@@ -98,7 +98,7 @@ impl Partitioned {
     fn end_messages(&mut self, state: &mut State) {
         self.given_up = true;
         let ids: Vec<ReqId> = match &self.side {
-            Side::Nobody => Vec::new(),
+            Side::NoPeer => Vec::new(),
             Side::Send(sender) => sender.sends.iter().copied().chain(sender.setup).collect(),
             Side::Receive(receiver) => {
                 receiver.receives.iter().flatten().copied().chain(receiver.setup).collect()
@@ -112,7 +112,7 @@ impl Partitioned {
     /// Whether no message of this side is under way.
     fn is_drained(&mut self, p2p: &mut P2p) -> bool {
         match &mut self.side {
-            Side::Nobody => true,
+            Side::NoPeer => true,
             Side::Send(sender) => {
                 sender.reap(p2p, &mut self.done);
                 sender.setup.is_none() && sender.sends.is_empty()
@@ -156,7 +156,7 @@ impl Operation<State> for Partitioned {
             return true;
         }
         match &mut self.side {
-            Side::Nobody => true,
+            Side::NoPeer => true,
             Side::Send(sender) => {
                 sender.reap(&mut state.p2p, &mut self.done);
                 sender.setup.is_none() && sender.sends.is_empty() && sender.ready.iter().all(|&ready| ready)
@@ -179,7 +179,7 @@ impl Operation<State> for Partitioned {
     fn start(&mut self, _state: &mut State, _key: u32) -> Result<bool> {
         self.active = true;
         match &mut self.side {
-            Side::Nobody => Ok(false),
+            Side::NoPeer => Ok(false),
             Side::Send(sender) => {
                 sender.ready.fill(false);
                 Ok(false)
@@ -303,7 +303,7 @@ pub fn psend_init(
     let to = target(state.comm(comm)?, dest, tag)?;
     state.data(buf, total, datatype)?;
     let side = match to {
-        None => Side::Nobody,
+        None => Side::NoPeer,
         Some(to) => {
             let cut = partitions as u32;
             let first_tag = state.comms.get_mut(comm)?.partition_tags(cut);
@@ -353,7 +353,7 @@ pub fn precv_init(
     let resolved = state.types.resolve(datatype)?;
     let from = pattern(state.comm(comm)?, source, tag)?;
     let side = match from {
-        None => Side::Nobody,
+        None => Side::NoPeer,
         Some(from) => {
             let source = source as u32;
             let mut words: Box<[u64]> = Box::new([0; SETUP_WORDS]);
@@ -461,7 +461,7 @@ fn ready(state: &mut State, partitioned: &mut Partitioned, partition: i32) -> Re
         return Err(Error::new(abi::ERR_REQUEST, "the partitioned request is not started"));
     }
     let sender = match &mut partitioned.side {
-        Side::Nobody => return Ok(()),
+        Side::NoPeer => return Ok(()),
         Side::Receive(_) => return Err(Error::new(abi::ERR_REQUEST, "the request is a receive")),
         Side::Send(sender) => sender,
     };

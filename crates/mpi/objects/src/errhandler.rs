@@ -31,7 +31,7 @@ impl From<InitialErrhandler> for Handler {
 
 /// Which kind of object an error handler was made for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Target {
+pub enum ErrhandlerKind {
     /// `MPI_Comm_create_errhandler`
     Comm,
     /// `MPI_Win_create_errhandler`
@@ -44,7 +44,7 @@ pub enum Target {
 
 /// A user's error handler; alive while a handle or an object refers to it.
 struct UserHandler {
-    target: Target,
+    target: ErrhandlerKind,
     function: usize,
     users: u32,
 }
@@ -62,7 +62,7 @@ impl Errhandlers {
     }
 
     /// What a handle stands for, when it is to be set on a `target`.
-    pub fn resolve(&self, handle: abi::Errhandler, target: Target) -> Result<Handler> {
+    pub fn resolve(&self, handle: abi::Errhandler, target: ErrhandlerKind) -> Result<Handler> {
         match handle {
             abi::ERRORS_ARE_FATAL => return Ok(Handler::Fatal),
             abi::ERRORS_ABORT => return Ok(Handler::Abort),
@@ -110,7 +110,12 @@ pub fn handle_of(handler: Handler) -> abi::Errhandler {
 }
 
 /// `MPI_Comm_create_errhandler` and its siblings; `function` is the address of the user's function.
-pub fn create(t: &mut Token, target: Target, function: usize, new: &mut abi::Errhandler) -> Result<()> {
+pub fn create(
+    t: &mut Token,
+    target: ErrhandlerKind,
+    function: usize,
+    new: &mut abi::Errhandler,
+) -> Result<()> {
     if function == 0 {
         return Err(Error::new(abi::ERR_ARG, "the error handler function is null"));
     }
@@ -143,7 +148,7 @@ pub fn free(t: &mut Token, errhandler: &mut abi::Errhandler) -> Result<()> {
 pub fn set_comm(t: &mut Token, comm: abi::Comm, errhandler: abi::Errhandler) -> Result<()> {
     let mut state = t.lock();
     state.comm(comm)?;
-    let handler = state.errhandlers.resolve(errhandler, Target::Comm)?;
+    let handler = state.errhandlers.resolve(errhandler, ErrhandlerKind::Comm)?;
     let handler = state.errhandlers.acquire(handler);
     let old = std::mem::replace(&mut state.comms.get_mut(comm)?.errhandler, handler);
     state.errhandlers.release(old);
@@ -162,7 +167,7 @@ pub fn get_comm(t: &mut Token, comm: abi::Comm, errhandler: &mut abi::Errhandler
 pub fn set_session(t: &mut Token, session: abi::Session, errhandler: abi::Errhandler) -> Result<()> {
     let mut state = t.lock();
     state.sessions.get(session)?;
-    let handler = state.errhandlers.resolve(errhandler, Target::Session)?;
+    let handler = state.errhandlers.resolve(errhandler, ErrhandlerKind::Session)?;
     let handler = state.errhandlers.acquire(handler);
     let old = std::mem::replace(&mut state.sessions.get_mut(session)?.errhandler, handler);
     state.errhandlers.release(old);
@@ -179,7 +184,7 @@ pub fn get_session(t: &mut Token, session: abi::Session, errhandler: &mut abi::E
 
 /// The handler that an object is made with; `MPI_ERRHANDLER_NULL` stands for the initial one. The object becomes a user of
 /// it when it gets its handle, as with a handler that it has from another object.
-pub fn initial(t: &mut Token, errhandler: abi::Errhandler, target: Target) -> Result<Handler> {
+pub fn initial(t: &mut Token, errhandler: abi::Errhandler, target: ErrhandlerKind) -> Result<Handler> {
     let state = t.lock();
     if errhandler == abi::ERRHANDLER_NULL {
         return Ok(state.errhandlers.initial);

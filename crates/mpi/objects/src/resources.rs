@@ -26,15 +26,15 @@ const SCHEME: &str = "hwloc://";
 pub const TYPE_KEY: &str = "mpi_hw_resource_type";
 
 /// The processors that this process may use now, and what they belong to.
-pub struct Place {
+pub struct Processors {
     topology: Topology,
     allowed: CpuSet,
 }
 
-impl Place {
-    pub fn now() -> Place {
+impl Processors {
+    pub fn now() -> Processors {
         let allowed = CpuSet::allowed();
-        Place { topology: Topology::new(allowed.clone()), allowed }
+        Processors { topology: Topology::new(allowed.clone()), allowed }
     }
 
     /// The lowest processor of the one resource of this type that the process is restricted to.
@@ -50,7 +50,7 @@ impl Place {
 
 /// `MPI_Get_hw_resource_info`: the types of resources, each with whether the process is restricted to one of it.
 pub fn get_hw_resource_info(t: &mut Token, info: &mut abi::Info) -> Result<()> {
-    let place = Place::now();
+    let place = Processors::now();
     let mut facts = Info::default();
     for (name, unit) in TYPES {
         let restricted = place.restricted_to(unit).is_some();
@@ -70,7 +70,7 @@ pub fn colour_of(state: &State, name: &str) -> i32 {
     let Some((_, unit)) = TYPES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)) else {
         return abi::UNDEFINED;
     };
-    state.colour(Place::now().restricted_to(*unit))
+    state.colour(Processors::now().restricted_to(*unit))
 }
 
 impl State {
@@ -89,7 +89,7 @@ impl State {
 /// The colour of this process for each type of hardware, from large to small; `MPI_UNDEFINED` where it is not restricted
 /// to one.
 pub fn colours(state: &State) -> [i32; TYPES.len()] {
-    let place = Place::now();
+    let place = Processors::now();
     TYPES.map(|(_, unit)| state.colour(place.restricted_to(unit)))
 }
 

@@ -69,7 +69,7 @@ pub struct State {
     /// Buffers attached by the deprecated-free, process-wide calls.
     pub buffer: BufferPool,
     /// What only an initialised library has.
-    pub world: Option<World>,
+    pub world: Option<Membership>,
     pub params: Params,
     /// Handles of tools that measure the time in progress.
     pub timers: u32,
@@ -84,7 +84,7 @@ pub struct State {
 }
 
 /// The process's place in its job.
-pub struct World {
+pub struct Membership {
     pub job: pmi::Job,
     /// All processes of the job, in rank order.
     pub group: Arc<crate::group::Group>,

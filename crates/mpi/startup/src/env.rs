@@ -9,13 +9,13 @@ use ffi::StrOut;
 
 use crate::facts::FACTS;
 use communicators::drop_from_table;
-use messages::buffer::Place;
+use messages::buffer::BufferOwner;
 use objects::comm::{Comm, hints};
 use objects::domain::{DOMAIN, Mode, Token, mode};
 use objects::fatal::{abort_with, give_up};
 use objects::group::Group;
 use objects::info::Info;
-use objects::state::{State, World};
+use objects::state::{Membership, State};
 use objects::wait::wait_actively;
 
 /// `MPI_Init`
@@ -97,7 +97,7 @@ fn join(t: &mut Token) {
         job.report(&text).unwrap_or_else(|error| give_up(&error.to_string()));
     }
     if !p2p.bml.has_fast_verbs() || p2p.matches_below() {
-        state.comms.without_lines();
+        state.comms.without_fast_paths();
     }
     state.contexts.limit(p2p.contexts());
     (state.node, state.p2p) = (node, p2p);
@@ -109,7 +109,7 @@ fn join(t: &mut Token) {
     state.memory_kinds = hints::kinds_for(state.infos.env.get(hints::KINDS));
     let peers: Arc<[u32]> = (0..state.p2p.peers().own_size()).collect();
     let abort = job.abort();
-    state.world = Some(World { group: Arc::new(Group::new(peers, job.rank)), job });
+    state.world = Some(Membership { group: Arc::new(Group::new(peers, job.rank)), job });
     drop(state);
     engine::close_in_children::<State>();
     objects::fatal::ends_by(abort);
@@ -170,8 +170,9 @@ fn flush_buffers(t: &mut Token) {
         let state = t.lock();
         (state.comms.handles(), state.sessions.handles())
     };
-    let places = comms.into_iter().map(Place::Comm).chain(sessions.into_iter().map(Place::Session));
-    for place in places.chain([Place::Process]) {
+    let places =
+        comms.into_iter().map(BufferOwner::Comm).chain(sessions.into_iter().map(BufferOwner::Session));
+    for place in places.chain([BufferOwner::Process]) {
         // A communicator or session that went meanwhile has nothing left to send.
         let _ = messages::buffer::flush(t, place);
     }

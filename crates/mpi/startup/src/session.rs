@@ -10,7 +10,7 @@ use crate::facts::FACTS;
 use objects::buffer_pool::BufferPool;
 use objects::comm::hints;
 use objects::domain::Token;
-use objects::errhandler::Target;
+use objects::errhandler::ErrhandlerKind;
 use objects::group::Group;
 use objects::info::Info;
 use objects::sessions::{SETS, Session};
@@ -32,7 +32,7 @@ pub fn init(
         _ => abi::THREAD_MULTIPLE,
     };
     let provided = crate::env::start(t, level)?;
-    let handler = objects::errhandler::initial(t, errhandler, Target::Session)?;
+    let handler = objects::errhandler::initial(t, errhandler, ErrhandlerKind::Session)?;
     let mut info = given;
     info.set("thread_level", level_name(provided));
     let kinds = hints::kinds_for(info.get(hints::KINDS));
@@ -65,7 +65,7 @@ pub(crate) fn level_name(level: i32) -> &'static str {
 
 /// `MPI_Session_finalize`: the last session leaves the job, unless the world model still runs.
 pub fn finalize(t: &mut Token, session: &mut abi::Session) -> Result<()> {
-    messages::buffer::flush(t, messages::buffer::Place::Session(*session))?;
+    messages::buffer::flush(t, messages::buffer::BufferOwner::Session(*session))?;
     let last = {
         let mut state = t.lock();
         let old = state.sessions.remove(*session)?;

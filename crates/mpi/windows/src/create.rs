@@ -21,7 +21,7 @@ use super::lent::{self, Lent};
 use super::network::Network;
 use super::remote::{self, OFFER};
 use super::serve::prepare_grants;
-use super::{ELSEWHERE, Facts, Target, WINDOWS, Window, hints};
+use super::{ELSEWHERE, Facts, RankMemory, WINDOWS, Window, hints};
 use collectives::gather_words;
 use communicators::{free_inner, inner};
 use objects::attr::{Attributes, delete_all};
@@ -306,7 +306,7 @@ fn share(
     layout: &Layout,
     lent: &Lent,
     wish: Option<usize>,
-) -> Result<(Control, Box<[Target]>, Network)> {
+) -> Result<(Control, Box<[RankMemory]>, Network)> {
     let (me, shape) = (group.rank.unwrap_or(0), Shape::all(near.len()));
     let local = near.iter().position(|&rank| rank == me).unwrap_or(0);
     let wish = wish.map_or(0, |wish| wish.saturating_sub(layout.offset(shape, local)));
@@ -384,14 +384,14 @@ fn share(
     let needs_no_other = |(local, &rank): (usize, &u32)| is_mapped(local) || all[rank as usize][1] == 0;
     let alone = !all_near(REACHES)
         && (part.flavor == abi::WIN_FLAVOR_DYNAMIC || !near.iter().enumerate().all(needs_no_other));
-    let target = |(said, vote): (&&[u64], &&[u64])| Target {
+    let target = |(said, vote): (&&[u64], &&[u64])| RankMemory {
         base: vote[1] as usize,
         size: said[1],
         unit: said[2],
         local: ELSEWHERE,
         mapped: false,
     };
-    let mut targets: Box<[Target]> = all.iter().zip(&votes).map(target).collect();
+    let mut targets: Box<[RankMemory]> = all.iter().zip(&votes).map(target).collect();
     for (local, &rank) in near.iter().enumerate().filter(|&(_, &rank)| !alone || rank == me) {
         let target = &mut targets[rank as usize];
         (target.local, target.mapped) = (local as u32, is_mapped(local));

@@ -4,13 +4,13 @@ use abi::Result;
 
 use super::WINDOWS;
 use objects::domain::Token;
-use objects::errhandler::{Target, called, handle_of};
+use objects::errhandler::{ErrhandlerKind, called, handle_of};
 
 /// `MPI_Win_set_errhandler`
 pub fn set_errhandler(t: &mut Token, win: abi::Win, errhandler: abi::Errhandler) -> Result<()> {
     let mut state = t.lock();
     WINDOWS.get(&state.tables).get(win)?;
-    let handler = state.errhandlers.resolve(errhandler, Target::Win)?;
+    let handler = state.errhandlers.resolve(errhandler, ErrhandlerKind::Win)?;
     let handler = state.errhandlers.acquire(handler);
     let old = std::mem::replace(&mut WINDOWS.get_mut(&mut state.tables).get_mut(win)?.errhandler, handler);
     state.errhandlers.release(old);

@@ -30,14 +30,14 @@ use objects::wait::wait_actively_until;
 #[derive(Default)]
 pub struct Joined {
     /// By rank; empty before the first one.
-    steps: Vec<Step>,
-    /// Those that are not [`Step::None`].
+    steps: Vec<FarLockState>,
+    /// Those that are not [`FarLockState::None`].
     ranks: Vec<u32>,
 }
 
 /// How far such a lock is.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
-enum Step {
+enum FarLockState {
     #[default]
     None,
     Wanted,
@@ -45,20 +45,20 @@ enum Step {
 }
 
 impl Joined {
-    fn step(&self, rank: u32) -> Step {
+    fn step(&self, rank: u32) -> FarLockState {
         self.steps.get(rank as usize).copied().unwrap_or_default()
     }
 
     fn want(&mut self, rank: u32, ranks: usize) {
-        self.steps.resize(ranks, Step::None);
-        self.steps[rank as usize] = Step::Wanted;
+        self.steps.resize(ranks, FarLockState::None);
+        self.steps[rank as usize] = FarLockState::Wanted;
         self.ranks.push(rank);
     }
 
     /// The lock was granted, or cannot be had.
     fn decide(&mut self, rank: u32, granted: bool) {
         let Some(step) = self.steps.get_mut(rank as usize) else { return };
-        *step = if granted { Step::Granted } else { Step::None };
+        *step = if granted { FarLockState::Granted } else { FarLockState::None };
         if !granted {
             self.ranks.retain(|&one| one != rank);
         }
@@ -145,9 +145,9 @@ pub(super) fn join(t: &mut Token, win: abi::Win, target: u32) -> Result<()> {
         let (joins, ranks) = (window.epochs.locks_all(), window.ranks());
         let Some(far) = window.far.as_mut().filter(|_| joins) else { return Some(Ok(false)) };
         match far.joined.step(target) {
-            Step::Granted => Some(Ok(false)),
-            Step::Wanted => None,
-            Step::None => {
+            FarLockState::Granted => Some(Ok(false)),
+            FarLockState::Wanted => None,
+            FarLockState::None => {
                 far.joined.want(target, ranks);
                 Some(Ok(true))
             }
@@ -238,7 +238,7 @@ impl Window {
     /// Whether an operation on a rank of another node needs no lock that this process has not got.
     #[inline]
     pub(super) fn has_joined(&self, rank: u32) -> bool {
-        let granted = |far: &super::far::Far| far.joined.step(rank) == Step::Granted;
+        let granted = |far: &super::far::Far| far.joined.step(rank) == FarLockState::Granted;
         !self.epochs.locks_all() || self.far.as_ref().is_some_and(granted)
     }
 

@@ -7,8 +7,8 @@ use abi::{Address, Aint, Count, Datatype, Op};
 use mem::UserMem;
 use osc::Element;
 
-use super::movement::Way;
-use super::{Near, Target, WINDOWS, Window};
+use super::movement::DataDirection;
+use super::{Near, RankMemory, WINDOWS, Window};
 use objects::datatype::simple;
 use objects::domain::{Attempt, enter_plain};
 use objects::state::State;
@@ -36,7 +36,7 @@ impl Window {
     }
 }
 
-impl Target {
+impl RankMemory {
     /// The `len` bytes from byte `start` on, in mapped memory.
     #[inline(always)]
     pub(super) fn part(&self, start: u64, len: usize) -> Option<UserMem> {
@@ -47,10 +47,10 @@ impl Target {
 
 /// Copies between the origin's memory and a place at the target.
 #[inline(always)]
-pub(super) fn copy_at_once(way: Way, origin: UserMem, place: UserMem) {
+pub(super) fn copy_at_once(way: DataDirection, origin: UserMem, place: UserMem) {
     match way {
-        Way::Put => copy(origin, place),
-        Way::Get => copy(place, origin),
+        DataDirection::Put => copy(origin, place),
+        DataDirection::Get => copy(place, origin),
     }
 }
 
@@ -90,7 +90,7 @@ fn sides(
 /// The fast path of a put or get.
 #[inline(always)]
 fn move_at_once(
-    way: Way,
+    way: DataDirection,
     origin: (Address, Count, Datatype),
     target: (i32, Aint, Count, Datatype),
     win: abi::Win,
@@ -99,7 +99,7 @@ fn move_at_once(
     let Some(window) = WINDOWS.get_mut(&mut guard.tables).last_used(win) else { return guard.give_up() };
     let Some((origin, place)) = sides(window, origin, target) else { return guard.give_up() };
     copy_at_once(way, origin, place);
-    window.stored |= way == Way::Put;
+    window.stored |= way == DataDirection::Put;
     Attempt::DONE
 }
 
@@ -115,7 +115,7 @@ pub fn put_at_once(
     datatype: Datatype,
     win: abi::Win,
 ) -> Attempt {
-    move_at_once(Way::Put, (origin, origin_count, origin_type), (rank, disp, count, datatype), win)
+    move_at_once(DataDirection::Put, (origin, origin_count, origin_type), (rank, disp, count, datatype), win)
 }
 
 /// `MPI_Get`'s fast path.
@@ -130,7 +130,7 @@ pub fn get_at_once(
     datatype: Datatype,
     win: abi::Win,
 ) -> Attempt {
-    move_at_once(Way::Get, (origin, origin_count, origin_type), (rank, disp, count, datatype), win)
+    move_at_once(DataDirection::Get, (origin, origin_count, origin_type), (rank, disp, count, datatype), win)
 }
 
 /// Combines, if the elements are those of atomic operations and the operation is for them.

@@ -14,7 +14,7 @@ use super::far::{
 use super::light::{MOST, on_message};
 use super::network::Network;
 use super::serve::{About, Frame, Reply};
-use super::{Facts, Target, Window, Windows};
+use super::{Facts, RankMemory, Window, Windows};
 use objects::attr::Attributes;
 use objects::errhandler::Handler;
 use objects::group::Group;
@@ -36,14 +36,14 @@ impl Process {
         let mut memory = vec![7; 1 << 16];
         let shape = Shape::all(1);
         let segment = SharedSegment::create(Control::bytes(shape)).unwrap();
-        let own = Target {
+        let own = RankMemory {
             base: of_vec_mut(&mut memory).address(),
             size: memory.len() as u64,
             unit: 1,
             local: 0,
             mapped: true,
         };
-        let other = Target { base: 0, local: super::ELSEWHERE, mapped: false, ..own };
+        let other = RankMemory { base: 0, local: super::ELSEWHERE, mapped: false, ..own };
         let facts = Facts {
             base: own.base,
             size: 1 << 16,

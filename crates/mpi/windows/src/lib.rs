@@ -153,7 +153,7 @@ pub struct Window {
     pub control: Arc<Control>,
     /// What each local rank sleeps on.
     pub doorbells: Arc<[Option<&'static Doorbell>]>,
-    pub targets: Box<[Target]>,
+    pub targets: Box<[RankMemory]>,
     /// Memory of other processes of the node that is mapped for the window.
     #[expect(dead_code, reason = "keeps it mapped")]
     lent: Box<[Arc<SharedSegment>]>,
@@ -188,7 +188,7 @@ pub struct Window {
 
 /// The memory of a rank.
 #[derive(Clone, Copy, Debug)]
-pub struct Target {
+pub struct RankMemory {
     /// Its address: in this process if the memory is mapped or its own, else in the target.
     pub base: usize,
     /// Its bytes.
@@ -204,7 +204,7 @@ pub struct Target {
 /// A rank that is reached by messages has no local rank.
 const ELSEWHERE: u32 = u32::MAX;
 
-impl Target {
+impl RankMemory {
     /// Its local rank.
     #[inline(always)]
     pub fn local(&self) -> Option<u32> {

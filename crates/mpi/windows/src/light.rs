@@ -19,7 +19,7 @@ use mem::PeerBytes;
 
 use super::access::{Aim, Rules};
 use super::fast::{copy_at_once, order};
-use super::movement::Way;
+use super::movement::DataDirection;
 use super::serve::About;
 use super::{WINDOWS, Window, Windows, await_living, await_window, combine, far, movement, sync};
 use objects::domain::{Attempt, Token, enter_plain};
@@ -85,7 +85,7 @@ pub fn put(
     win: abi::Win,
     notice: Option<i32>,
 ) -> Result<()> {
-    move_bytes(t, Way::Put, (origin, bytes), (rank, offset), win, notice)
+    move_bytes(t, DataDirection::Put, (origin, bytes), (rank, offset), win, notice)
 }
 
 /// `alhena_get`, and `alhena_rget` with the number of a notice.
@@ -98,12 +98,12 @@ pub fn get(
     win: abi::Win,
     notice: Option<i32>,
 ) -> Result<()> {
-    move_bytes(t, Way::Get, (origin, bytes), (rank, offset), win, notice)
+    move_bytes(t, DataDirection::Get, (origin, bytes), (rank, offset), win, notice)
 }
 
 fn move_bytes(
     t: &mut Token,
-    way: Way,
+    way: DataDirection,
     (origin, bytes): (Address, usize),
     (rank, offset): (i32, Aint),
     win: abi::Win,
@@ -120,17 +120,24 @@ fn move_bytes(
 /// The fast path of `alhena_put`.
 #[inline(always)]
 pub fn put_at_once(origin: Address, bytes: usize, rank: i32, offset: Aint, win: abi::Win) -> Attempt {
-    at_once(Way::Put, origin, bytes, rank, offset, win)
+    at_once(DataDirection::Put, origin, bytes, rank, offset, win)
 }
 
 /// The fast path of `alhena_get`.
 #[inline(always)]
 pub fn get_at_once(origin: Address, bytes: usize, rank: i32, offset: Aint, win: abi::Win) -> Attempt {
-    at_once(Way::Get, origin, bytes, rank, offset, win)
+    at_once(DataDirection::Get, origin, bytes, rank, offset, win)
 }
 
 #[inline(always)]
-fn at_once(way: Way, origin: Address, bytes: usize, rank: i32, offset: Aint, win: abi::Win) -> Attempt {
+fn at_once(
+    way: DataDirection,
+    origin: Address,
+    bytes: usize,
+    rank: i32,
+    offset: Aint,
+    win: abi::Win,
+) -> Attempt {
     let Some(mut guard) = enter_plain() else { return Attempt::full_path() };
     let Some(window) = WINDOWS.get_mut(&mut guard.tables).last_used(win) else { return guard.give_up() };
     // Negative numbers are huge ones.
@@ -138,7 +145,7 @@ fn at_once(way: Way, origin: Address, bytes: usize, rank: i32, offset: Aint, win
     let place = target.and_then(|target| target.part(offset as u64, bytes));
     let Some(place) = place.filter(|_| origin.0 != 0) else { return guard.give_up() };
     copy_at_once(way, objects::memory::of_user(origin, bytes), place);
-    window.stored |= way == Way::Put;
+    window.stored |= way == DataDirection::Put;
     Attempt::DONE
 }
 

@@ -13,7 +13,7 @@ use objects::state::State;
 
 /// Which way data goes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum DataDirection {
     Put,
     Get,
 }
@@ -31,7 +31,7 @@ pub fn put(
     win: abi::Win,
 ) -> Result<()> {
     let aim = Aim { rank, disp, count, datatype, rules: Rules::Epoch };
-    copy(t, Way::Put, (origin, origin_count, origin_type), &aim, win).map(drop)
+    copy(t, DataDirection::Put, (origin, origin_count, origin_type), &aim, win).map(drop)
 }
 
 /// `MPI_Get`
@@ -47,7 +47,7 @@ pub fn get(
     win: abi::Win,
 ) -> Result<()> {
     let aim = Aim { rank, disp, count, datatype, rules: Rules::Epoch };
-    copy(t, Way::Get, (origin, origin_count, origin_type), &aim, win).map(drop)
+    copy(t, DataDirection::Get, (origin, origin_count, origin_type), &aim, win).map(drop)
 }
 
 /// `MPI_Rput`
@@ -64,7 +64,7 @@ pub fn rput(
     request: &mut abi::Request,
 ) -> Result<()> {
     let aim = Aim { rank, disp, count, datatype, rules: Rules::Request };
-    let token = copy(t, Way::Put, (origin, origin_count, origin_type), &aim, win)?;
+    let token = copy(t, DataDirection::Put, (origin, origin_count, origin_type), &aim, win)?;
     *request = far::request_of(t, win, token)?;
     Ok(())
 }
@@ -83,7 +83,7 @@ pub fn rget(
     request: &mut abi::Request,
 ) -> Result<()> {
     let aim = Aim { rank, disp, count, datatype, rules: Rules::Request };
-    let token = copy(t, Way::Get, (origin, origin_count, origin_type), &aim, win)?;
+    let token = copy(t, DataDirection::Get, (origin, origin_count, origin_type), &aim, win)?;
     *request = far::request_of(t, win, token)?;
     Ok(())
 }
@@ -91,7 +91,7 @@ pub fn rget(
 /// Does what a put or get asks for; the token of what is still to come.
 pub(super) fn copy(
     t: &mut Token,
-    way: Way,
+    way: DataDirection,
     (address, count, datatype): (Address, Count, Datatype),
     aim: &Aim,
     win: abi::Win,
@@ -113,23 +113,26 @@ pub(super) fn copy(
         return Ok(None);
     }
     match (window.reach(rank)?, way) {
-        (Reach::Here, Way::Put) => {
+        (Reach::Here, DataDirection::Put) => {
             origin.copy_to(target);
             window.stored = true;
         }
-        (Reach::Here, Way::Get) => target.copy_to(origin),
+        (Reach::Here, DataDirection::Get) => target.copy_to(origin),
         (Reach::Direct(node, process), way) => {
             let direct = Direct { node: &node, process };
-            let done =
-                if way == Way::Put { direct.put(origin, &target) } else { direct.get(origin, &target) };
+            let done = if way == DataDirection::Put {
+                direct.put(origin, &target)
+            } else {
+                direct.get(origin, &target)
+            };
             done.map_err(|error| window.explain(rank, error))?;
         }
         (Reach::Far, way) => {
             drop(guard);
             let origin = (origin, aim.rules.completion());
             return match way {
-                Way::Put => far::put(t, win, rank, origin, &target),
-                Way::Get => far::get(t, win, rank, origin, &target).map(Some),
+                DataDirection::Put => far::put(t, win, rank, origin, &target),
+                DataDirection::Get => far::get(t, win, rank, origin, &target).map(Some),
             };
         }
     }

@@ -27,7 +27,7 @@ pub(super) struct Reached {
 
 /// A rank, and what is under way there.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Target {
+pub(super) struct RankTraffic {
     pub peer: Peer,
     pub reached: Reached,
     /// Reads and fetches under way.
@@ -57,7 +57,7 @@ const GENERATION: u32 = 4;
 pub struct Network {
     registered: Option<Registered>,
     /// By rank; empty if there is none.
-    targets: Box<[Option<Target>]>,
+    targets: Box<[Option<RankTraffic>]>,
     reads: Slab<Read, INDEX, GENERATION>,
     /// Ranks that were written since they were last all asked for; some may be flushed already.
     written: Vec<u32>,
@@ -83,13 +83,13 @@ impl Network {
         registered: Option<Registered>,
         offers: impl Iterator<Item = Option<(Peer, usize, &'a [u64])>>,
     ) -> Network {
-        let targets: Box<[Option<Target>]> = offers
+        let targets: Box<[Option<RankTraffic>]> = offers
             .map(|offer| {
                 let (peer, base, &[about, first, second, third]) = offer? else { return None };
                 let remote = bml.remote(peer).filter(|remote| u64::from(remote.network) == about & 0xff)?;
                 let atomics = about >> 8 != 0 && remote.is_for_atomics();
                 let reached = Reached { key: RemoteKey([first, second, third]), base, remote, atomics };
-                Some(Target { peer, reached, reading: 0, written: false, listed: false, changed: false })
+                Some(RankTraffic { peer, reached, reading: 0, written: false, listed: false, changed: false })
             })
             .collect();
         let targets = if targets.iter().any(Option::is_some) { targets } else { Box::default() };
@@ -104,12 +104,12 @@ impl Network {
     }
 
     #[inline]
-    pub(super) fn target(&self, rank: u32) -> Option<&Target> {
+    pub(super) fn target(&self, rank: u32) -> Option<&RankTraffic> {
         self.targets.get(rank as usize)?.as_ref()
     }
 
     #[inline]
-    fn target_mut(&mut self, rank: u32) -> Option<&mut Target> {
+    fn target_mut(&mut self, rank: u32) -> Option<&mut RankTraffic> {
         self.targets.get_mut(rank as usize)?.as_mut()
     }
 

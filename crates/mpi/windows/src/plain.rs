@@ -8,7 +8,7 @@ use osc::NO_TOKEN;
 
 use super::WINDOWS;
 use super::access::{Aim, Rules};
-use super::movement::Way;
+use super::movement::DataDirection;
 use super::network::Reached;
 use objects::datatype::simple;
 use objects::state::State;
@@ -17,7 +17,7 @@ use objects::state::State;
 #[inline]
 pub(super) fn begin_at_once(
     state: &mut State,
-    way: Way,
+    way: DataDirection,
     (origin, origin_count, origin_type): (Address, Count, Datatype),
     aim: &Aim,
     win: abi::Win,
@@ -45,20 +45,20 @@ pub(super) fn begin_at_once(
     }
     let (bml, network) = (&mut state.p2p.bml, &mut window.far.as_mut()?.network);
     match way {
-        Way::Put if len <= remote.max => {
+        DataDirection::Put if len <= remote.max => {
             bml.write(peer, memory, &key, start).ok()?;
             network.writes(rank);
         }
-        Way::Get if osc::is_one_read(&remote, memory.address(), there, len) => {
+        DataDirection::Get if osc::is_one_read(&remote, memory.address(), there, len) => {
             let read = |peer, cookie| bml.read(peer, memory, &key, start, cookie);
             network.read(win, (rank, NO_TOKEN), read).ok()?;
         }
-        Way::Put | Way::Get => return None,
+        DataDirection::Put | DataDirection::Get => return None,
     }
     Some(())
 }
 
-impl super::Target {
+impl super::RankMemory {
     /// Where the data of `len` bytes begins that an operation means: the byte, and its address in the target.
     #[inline(always)]
     fn locate(&self, aim: &Aim, len: usize) -> Option<(u64, usize)> {

@@ -155,7 +155,7 @@ pub fn probes<R: Rig>(rig: &mut R) {
 pub fn absent_peer<R: Rig>(rig: &mut R) {
     let mut pair = Pair::new(rig);
     let ep = pair.a.nic.ep_create(None).expect("an endpoint");
-    pair.a.nic.ep_bind(ep, PeAddr(0x3_fffe), InstId(0x7fff_ff01)).expect("nobody is asked");
+    pair.a.nic.ep_bind(ep, PeAddr(0x3_fffe), InstId(0x7fff_ff01)).expect("no process is asked");
     pair.a.nic.ep_post_data(ep, b"anyone?").expect("a post");
     let gone = pair.until("the end", |pair| {
         let now = pair.rig.pause(Time::from_millis(500));

@@ -87,6 +87,6 @@ pub fn sizes<R: Rig>(rig: &mut R) {
     nic.msgq_send(ep, &[0; 32], &mut Payload(&[0; 32]), 0, 0).expect("exactly the largest");
     let far = nic.ep_create(None).expect("an endpoint");
     assert_eq!(nic.msgq_send(far, b"", &mut Payload(b""), 0, 0), Err(Error::InvalidState), "unbound");
-    nic.ep_bind(far, gni::PeAddr(0x3_fffe), gni::InstId(1)).expect("nobody is asked");
+    nic.ep_bind(far, gni::PeAddr(0x3_fffe), gni::InstId(1)).expect("no process is asked");
     assert_eq!(nic.msgq_send(far, b"", &mut Payload(b""), 0, 0), Err(Error::InvalidState), "not connected");
 }

@@ -18,7 +18,7 @@
 //! # Registrations
 //!
 //! A registration names addresses, which costs nothing, or holds the pages of registration time, as the hardware's
-//! does (the *pinned mode*, [`inproc::WorldConfig::pinned`]). Only then does a registration that was kept too long
+//! does (the *pinned mode*, [`inproc::NetworkConfig::pinned`]). Only then does a registration that was kept too long
 //! show old data.
 //!
 //! # What differs from the hardware

@@ -2,7 +2,7 @@
 
 use gni::{InstId, JobKey, PeAddr, Time};
 use gni_conformance::{Rig, Wanted};
-use gni_soft::inproc::{InProc, World, WorldConfig};
+use gni_soft::inproc::{InProc, NetworkConfig, SharedNetwork};
 use gni_soft::{FaultPlan, NicConfig, NodeLimits, SoftNic};
 use mem::UserMem;
 
@@ -16,9 +16,9 @@ impl Rig for InProcRig {
     type Nic = SoftNic<InProc>;
 
     fn attach(&mut self, wanted: &Wanted) -> Option<(Self::Nic, Self::Nic)> {
-        let defaults = WorldConfig::default();
+        let defaults = NetworkConfig::default();
         let or = |wish: u32, default: u32| if wish == 0 { default } else { wish };
-        let world = World::new(WorldConfig {
+        let world = SharedNetwork::new(NetworkConfig {
             jobs: vec![JobKey::for_job(1), JobKey::for_job(2)],
             limits: NodeLimits {
                 mdds: or(wanted.mdds, defaults.limits.mdds),
@@ -65,7 +65,7 @@ mod attaching {
     use gni::{Error, Modes};
 
     fn attach(
-        world: &World,
+        world: &SharedNetwork,
         pe: u32,
         inst: u32,
         key: JobKey,
@@ -76,14 +76,14 @@ mod attaching {
 
     #[test]
     fn a_job_needs_its_key() {
-        let world = World::new(WorldConfig::default());
+        let world = SharedNetwork::new(NetworkConfig::default());
         let wrong = attach(&world, 0, 0, JobKey::for_job(9), Modes::default()).err();
         assert_eq!(wrong, Some(Error::Permission));
     }
 
     #[test]
     fn an_instance_attaches_once_at_a_time() {
-        let world = World::new(WorldConfig::default());
+        let world = SharedNetwork::new(NetworkConfig::default());
         let key = JobKey::for_job(0);
         let nic = attach(&world, 1, 7, key, Modes::default()).expect("attaching");
         assert_eq!(attach(&world, 1, 7, key, Modes::default()).err(), Some(Error::InvalidState));
@@ -93,9 +93,9 @@ mod attaching {
 
     #[test]
     fn dedicated_windows_run_out() {
-        let world = World::new(WorldConfig {
+        let world = SharedNetwork::new(NetworkConfig {
             limits: NodeLimits { fma_descriptors: 2, ..NodeLimits::default() },
-            ..WorldConfig::default()
+            ..NetworkConfig::default()
         });
         let key = JobKey::for_job(0);
         let nics: Vec<_> = (0..2)

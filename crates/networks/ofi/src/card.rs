@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use mem::hex;
+
 use crate::endpoint::Endpoint;
 
 /// By this a process is reached: provider and address. Travels as text.
@@ -31,19 +33,13 @@ impl Card {
 
     /// As text of hexadecimal digits, a blank between the two.
     pub fn encode(&self) -> String {
-        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-        format!("{} {}", hex(self.provider.as_bytes()), hex(&self.address))
+        format!("{} {}", hex::text(self.provider.as_bytes()), hex::text(&self.address))
     }
 
     /// What [`Card::encode`] made.
     pub fn parse(text: &str) -> Option<Card> {
         let (provider, address) = text.split_once(' ')?;
-        let bytes = |text: &str| -> Option<Vec<u8>> {
-            let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-            let byte = |pair: &[u8; 2]| u8::from_str_radix(core::str::from_utf8(pair).ok()?, 16).ok();
-            rest.is_empty().then(|| pairs.iter().map(byte).collect())?
-        };
-        Some(Card { provider: String::from_utf8(bytes(provider)?).ok()?, address: bytes(address)? })
+        Some(Card { provider: String::from_utf8(hex::bytes(provider)?).ok()?, address: hex::bytes(address)? })
     }
 }
 

@@ -65,8 +65,8 @@ pub fn unknown_index<R: Rig>(rig: &mut R) {
 pub fn unknown_process<R: Rig>(rig: &mut R) {
     let mut pair = Pair::new(rig);
     let md = pair.a.bind(buffer(vec![1]), Threshold::Count(2));
-    let nobody = Target { id: ProcessId { nid: Nid(4444), pid: Pid(4444) }, ..pair.target(5) };
-    match pair.a.nic.put(md, Ack::Wanted, &nobody, 0) {
+    let absent = Target { id: ProcessId { nid: Nid(4444), pid: Pid(4444) }, ..pair.target(5) };
+    match pair.a.nic.put(md, Ack::Wanted, &absent, 0) {
         Ok(()) => {
             pair.settle();
             assert_eq!(pair.a.events().len(), 2, "it has left");

@@ -17,12 +17,12 @@ type Inbox = (VecDeque<Message>, Arc<Doorbell>);
 
 /// Processes that reach each other: their inboxes.
 #[derive(Clone, Default)]
-pub struct World(Arc<Mutex<BTreeMap<ProcessId, Inbox>>>);
+pub struct Inboxes(Arc<Mutex<BTreeMap<ProcessId, Inbox>>>);
 
-impl World {
+impl Inboxes {
     /// A world without processes.
-    pub fn new() -> World {
-        World::default()
+    pub fn new() -> Inboxes {
+        Inboxes::default()
     }
 
     fn inboxes(&self) -> MutexGuard<'_, BTreeMap<ProcessId, Inbox>> {
@@ -51,7 +51,7 @@ impl World {
 
 /// The fabric of one NIC.
 pub struct InProc {
-    world: World,
+    world: Inboxes,
     who: Identity,
     doorbell: Arc<Doorbell>,
     /// The data of the last arrival.

@@ -2,7 +2,7 @@
 
 use portals::{Error, Jid, Nid, Pid, ProcessId, Uid};
 use portals_conformance::{Rig, Wanted};
-use portals_soft::inproc::{InProc, World};
+use portals_soft::inproc::{InProc, Inboxes};
 use portals_soft::{FaultPlan, Mode, NicConfig, SoftNic, XT_LIMITS};
 
 struct InProcRig;
@@ -20,7 +20,7 @@ impl Rig for InProcRig {
     type Nic = SoftNic<InProc>;
 
     fn attach(&mut self, wanted: &Wanted) -> Option<(Self::Nic, Self::Nic)> {
-        let world = World::new();
+        let world = Inboxes::new();
         let attach = |nid, uid, faults| {
             let id = ProcessId { nid: Nid(nid), pid: Pid(3) };
             world.attach(id, uid, Jid(1), config(wanted, faults)).expect("attaching")
@@ -34,7 +34,7 @@ portals_conformance::suite!(InProcRig);
 
 #[test]
 fn a_process_attaches_once_at_a_time() {
-    let world = World::new();
+    let world = Inboxes::new();
     let id = ProcessId { nid: Nid(1), pid: Pid(1) };
     let attach = || world.attach(id, Uid(0), Jid(0), NicConfig::default());
     let nic = attach().expect("attaching");

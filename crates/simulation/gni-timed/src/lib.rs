@@ -6,7 +6,7 @@
 //!                            │
 //!                    gni_soft::SoftNic         the semantics, as everywhere else
 //!                            │
-//!                 gni_soft::inproc::World      carries transactions out at the moment the model says
+//!            gni_soft::inproc::SharedNetwork  carries transactions out at the moment the model says
 //!                            │
 //!                        Network               when that is: torus, link and NIC occupancy, latencies
 //! ```
@@ -18,7 +18,7 @@
 //!
 //! * A transaction takes its fixed latency, one hop latency per link, and holds every link and NIC port on its way
 //!   for its length divided by their capacity (virtual cut-through): transactions that share a link or a NIC queue.
-//! * Routes are minimal and dimension-ordered. With [`WorldConfig::adaptive`] each transaction takes that order of
+//! * Routes are minimal and dimension-ordered. With [`NetworkConfig::adaptive`] each transaction takes that order of
 //!   dimensions in which its head arrives first. The hardware routes packet by packet, adaptively; its congestion lies
 //!   between the two or below them.
 //! * A transaction takes the first gap in a link's occupancy that is long enough when its head is there. Those
@@ -43,4 +43,4 @@ pub use clock::RankClock;
 pub use costs::{Costs, Parameter};
 pub use nic::TimedNic;
 pub use torus::{Link, ORDERS, Route, Torus};
-pub use world::{TimedWorld, WorldConfig};
+pub use world::{NetworkConfig, TimedWorld};

@@ -13,7 +13,7 @@ use crate::clock::Clocks;
 use crate::costs::Costs;
 use crate::occupancy::{Occupancy, Picos};
 use crate::torus::{Link, ORDERS, Torus};
-use crate::world::WorldConfig;
+use crate::world::NetworkConfig;
 use gni::{InstId, PeAddr, Time};
 use gni_soft::Class;
 use gni_soft::inproc::{Flow, Model, Timing};
@@ -45,8 +45,8 @@ fn time(picos: Picos) -> Time {
 }
 
 impl Network {
-    pub(crate) fn new(config: &WorldConfig, clocks: Clocks) -> Network {
-        let WorldConfig { torus, adaptive, costs, background, .. } = *config;
+    pub(crate) fn new(config: &NetworkConfig, clocks: Clocks) -> Network {
+        let NetworkConfig { torus, adaptive, costs, background, .. } = *config;
         let links = torus.geminis() as usize * 6;
         Network {
             torus,
@@ -151,7 +151,7 @@ mod tests {
     fn routed(adaptive: bool) -> Network {
         let clocks = (0..8).map(|_| 0.into()).collect();
         let costs = Costs { packet_overhead: 0.0, ..Costs::SOURCED };
-        Network::new(&WorldConfig { adaptive, costs, ..WorldConfig::cielo(8) }, clocks)
+        Network::new(&NetworkConfig { adaptive, costs, ..NetworkConfig::cielo(8) }, clocks)
     }
 
     fn flow(from: u32, to: u32, class: Class, fetches: bool, bytes: u64) -> Flow {

@@ -7,14 +7,14 @@ use crate::network::Network;
 use crate::nic::TimedNic;
 use crate::torus::Torus;
 use gni::{Error, InstId, JobKey, Modes, PeAddr, Result};
-use gni_soft::inproc::{self, Wake, World};
+use gni_soft::inproc::{self, SharedNetwork, Wake};
 use gni_soft::{NicConfig, NodeLimits};
 use mem::UserMem;
 use std::sync::Arc;
 
 /// The machine: its shape, what things cost, what each node has.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct WorldConfig {
+pub struct NetworkConfig {
     /// The torus.
     pub torus: Torus,
     /// Whether a transaction takes the dimensions in the order in which it arrives first.
@@ -29,10 +29,10 @@ pub struct WorldConfig {
     pub ranks: u32,
 }
 
-impl WorldConfig {
+impl NetworkConfig {
     /// Cielo, with the costs of the sources, for a job of `ranks`.
-    pub fn cielo(ranks: u32) -> WorldConfig {
-        WorldConfig {
+    pub fn cielo(ranks: u32) -> NetworkConfig {
+        NetworkConfig {
             torus: Torus::CIELO,
             adaptive: false,
             background: None,
@@ -46,26 +46,26 @@ impl WorldConfig {
 /// A network of NICs on virtual time. Clones are the same world.
 #[derive(Clone)]
 pub struct TimedWorld {
-    world: World,
+    world: SharedNetwork,
     clocks: Clocks,
-    config: WorldConfig,
+    config: NetworkConfig,
     /// All NICs'.
     costs: Arc<Costs>,
 }
 
 impl TimedWorld {
     /// A world without NICs, at time 0.
-    pub fn new(config: WorldConfig) -> TimedWorld {
+    pub fn new(config: NetworkConfig) -> TimedWorld {
         let clocks: Clocks = (0..config.ranks).map(|_| 0.into()).collect();
         let model = Network::new(&config, clocks.clone());
         // The engine reads and writes memory by itself, so a block transfer is one transaction.
-        let inproc = inproc::WorldConfig {
+        let inproc = inproc::NetworkConfig {
             limits: config.limits,
             rdma_piece: gni::limits::RDMA_MAX_LENGTH,
-            ..inproc::WorldConfig::default()
+            ..inproc::NetworkConfig::default()
         };
         TimedWorld {
-            world: World::timed(inproc, Box::new(model)),
+            world: SharedNetwork::timed(inproc, Box::new(model)),
             clocks,
             costs: Arc::new(config.costs),
             config,
@@ -73,15 +73,15 @@ impl TimedWorld {
     }
 
     /// The machine.
-    pub fn config(&self) -> &WorldConfig {
+    pub fn config(&self) -> &NetworkConfig {
         &self.config
     }
 
     /// Attaches the NIC of rank `inst`, which runs on the node `pe`.
     ///
     /// # Errors
-    /// As [`World::attach`]; `INVALID_PARAM` also for a node that the torus does not have and a rank beyond
-    /// [`WorldConfig::ranks`].
+    /// As [`SharedNetwork::attach`]; `INVALID_PARAM` also for a node that the torus does not have and a rank beyond
+    /// [`NetworkConfig::ranks`].
     pub fn attach(&self, pe: PeAddr, inst: InstId, modes: Modes, config: NicConfig) -> Result<TimedNic> {
         if pe.0 >= self.config.torus.nodes() || inst.0 >= self.config.ranks {
             return Err(Error::InvalidParam);
@@ -98,7 +98,7 @@ impl TimedWorld {
         self.world.mem_alloc(bytes)
     }
 
-    /// The clock of a rank, which must be below [`WorldConfig::ranks`].
+    /// The clock of a rank, which must be below [`NetworkConfig::ranks`].
     pub fn clock(&self, inst: InstId) -> RankClock {
         RankClock::new(self.clocks.clone(), inst.0 as usize)
     }

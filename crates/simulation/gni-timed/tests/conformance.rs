@@ -3,7 +3,7 @@
 use gni::{InstId, Modes, PeAddr, Time};
 use gni_conformance::{Rig, Wanted};
 use gni_soft::{FaultPlan, NicConfig, NodeLimits};
-use gni_timed::{TimedNic, TimedWorld, WorldConfig};
+use gni_timed::{NetworkConfig, TimedNic, TimedWorld};
 use mem::UserMem;
 
 #[derive(Default)]
@@ -26,7 +26,7 @@ impl Rig for TimedRig {
             mrt_entries: or(wanted.mrt_entries, default.mrt_entries),
             ..default
         };
-        let world = TimedWorld::new(WorldConfig { limits, ..WorldConfig::cielo(12) });
+        let world = TimedWorld::new(NetworkConfig { limits, ..NetworkConfig::cielo(12) });
         let nic = |pe: u32, inst: u32, faults: &str, modes: Modes| {
             let faults = FaultPlan::parse(faults).expect("a plan");
             let config = NicConfig { faults, ..NicConfig::default() };

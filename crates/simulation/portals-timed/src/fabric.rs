@@ -15,7 +15,7 @@ const PAGE: usize = 4096;
 
 /// Processes, some on each node, and what is between them.
 #[derive(Clone)]
-pub struct World(Arc<Mutex<Inner>>);
+pub struct Network(Arc<Mutex<Inner>>);
 
 struct Inner {
     costs: Costs,
@@ -61,10 +61,10 @@ pub(crate) fn picos(nanoseconds: f64) -> Picos {
     (nanoseconds * 1000.0).round() as Picos
 }
 
-impl World {
+impl Network {
     /// A machine without processes.
-    pub fn new(mesh: Mesh, costs: Costs, kernel: Kernel) -> World {
-        World(Arc::new(Mutex::new(Inner {
+    pub fn new(mesh: Mesh, costs: Costs, kernel: Kernel) -> Network {
+        Network(Arc::new(Mutex::new(Inner {
             costs,
             kernel,
             mesh,
@@ -168,14 +168,14 @@ impl Message {
 
 /// The fabric of one process.
 pub struct Timed {
-    world: World,
+    world: Network,
     who: Identity,
     current: Message,
 }
 
 impl Timed {
     /// The machine.
-    pub fn world(&self) -> &World {
+    pub fn world(&self) -> &Network {
         &self.world
     }
 

@@ -8,7 +8,7 @@
 //!                                        Timed          when a header is there, when its data is, and the interrupts
 //! ```
 //! Nothing here waits. A driver gives each process turns, and when none of them gets on sets the clock of the one that has
-//! something to do next to that moment ([`World::next_wake`], [`World::idle_until`]).
+//! something to do next to that moment ([`Network::next_wake`], [`Network::idle_until`]).
 //!
 //! # What is modelled, and what not
 //!
@@ -26,7 +26,7 @@ mod mesh;
 mod nic;
 
 pub use costs::{Costs, Kernel};
-pub use fabric::{Timed, World};
+pub use fabric::{Network, Timed};
 pub use mesh::Mesh;
 pub use nic::TimedNic;
 

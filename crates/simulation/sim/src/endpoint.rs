@@ -2,7 +2,7 @@
 
 use crate::charged::Charged;
 use crate::layer::Layer;
-use crate::windows::{Access, Interface, Remote, Takers, Way, Windows};
+use crate::windows::{Access, DataDirection, Interface, Remote, Takers, Windows};
 use abi::{Error, Result};
 use btl::{Alone, Atomic, Bounds, RemoteMemory};
 use gni::Time;
@@ -141,17 +141,17 @@ impl Endpoint {
     /// A put or get, to be begun by [`Endpoint::begin`].
     pub fn access(
         &mut self,
-        (interface, way): (Interface, Way),
+        (interface, way): (Interface, DataDirection),
         remote: Remote,
         local: UserMem,
         offset: usize,
     ) -> Access {
         let costs = self.btl.costs();
         self.btl.spend(match (interface, way) {
-            (Interface::Light, Way::Put) => costs.light_put,
-            (Interface::Light, Way::Get) => costs.light_get,
-            (Interface::Mpi, Way::Put) => costs.osc_put,
-            (Interface::Mpi, Way::Get) => costs.osc_get,
+            (Interface::Light, DataDirection::Put) => costs.light_put,
+            (Interface::Light, DataDirection::Get) => costs.light_get,
+            (Interface::Mpi, DataDirection::Put) => costs.osc_put,
+            (Interface::Mpi, DataDirection::Get) => costs.osc_get,
         });
         Access::new(&self.btl, way, remote, local, offset)
     }

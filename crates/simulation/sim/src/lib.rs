@@ -53,4 +53,4 @@ pub use setup::{Library, Setup};
 pub use software::SoftwareCosts;
 pub use speaks::Speaks;
 pub use watch::{Shown, Watch};
-pub use windows::{Access, Interface, Remote, Way};
+pub use windows::{Access, DataDirection, Interface, Remote};

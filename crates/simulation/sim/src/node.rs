@@ -267,7 +267,7 @@ impl OnNode {
                 let others = (0..times.inbound.len() as u32).filter(|&place| place != self.place);
                 others.for_each(|place| times.wake(place, now));
             }
-            Wake::Nobody => {}
+            Wake::None => {}
         }
     }
 

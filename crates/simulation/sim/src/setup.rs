@@ -8,7 +8,7 @@ use btl_vader::VaderParams;
 use coll::Locality;
 use gni::{InstId, PeAddr};
 use gni_soft::NodeLimits;
-use gni_timed::{Background, Costs, Torus, WorldConfig};
+use gni_timed::{Background, Costs, NetworkConfig, Torus};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -90,13 +90,13 @@ impl Setup {
     }
 
     /// The machine for a job of `ranks`.
-    pub(crate) fn world(&self, ranks: u32) -> Result<WorldConfig, Error> {
+    pub(crate) fn world(&self, ranks: u32) -> Result<NetworkConfig, Error> {
         let last = self.node_of(ranks.max(1) - 1);
         if last.0 >= self.torus.nodes() {
             return Err(Error::TooSmall { needed: u64::from(last.0) + 1, nodes: self.torus.nodes() });
         }
         let Setup { torus, adaptive, background, costs, .. } = *self;
-        Ok(WorldConfig { torus, adaptive, background, costs, limits: NodeLimits::default(), ranks })
+        Ok(NetworkConfig { torus, adaptive, background, costs, limits: NodeLimits::default(), ranks })
     }
 
     /// Whether the ranks of a node share memory.

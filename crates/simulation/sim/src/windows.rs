@@ -24,7 +24,7 @@ pub enum Interface {
 
 /// Which way data goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Way {
+pub enum DataDirection {
     /// To the other rank.
     Put,
     /// From the other rank.
@@ -79,7 +79,7 @@ const FAILED: abi::Error = abi::Error::new(abi::ERR_INTERN, "an access to anothe
 /// A put or get of which some pieces may not have begun.
 #[derive(Debug)]
 pub struct Access {
-    way: Way,
+    way: DataDirection,
     remote: Remote,
     local: UserMem,
     offset: u64,
@@ -89,14 +89,20 @@ pub struct Access {
 
 impl Access {
     /// Between `local` and what lies at `offset` of another rank's memory.
-    pub(crate) fn new(btl: &Charged, way: Way, remote: Remote, local: UserMem, offset: usize) -> Access {
+    pub(crate) fn new(
+        btl: &Charged,
+        way: DataDirection,
+        remote: Remote,
+        local: UserMem,
+        offset: usize,
+    ) -> Access {
         let mut left = Vec::new();
         if let Some(limits) = btl.remote(remote.peer) {
             let mut piece = |at, len| left.push((at, len));
             let (here, there) = (local.address(), remote.base + offset);
             match way {
-                Way::Get => osc::cut_read(&limits, here, there, local.len(), &mut piece),
-                Way::Put => (0..local.len())
+                DataDirection::Get => osc::cut_read(&limits, here, there, local.len(), &mut piece),
+                DataDirection::Put => (0..local.len())
                     .step_by(limits.max)
                     .for_each(|at| piece(at, limits.max.min(local.len() - at))),
             }
@@ -111,11 +117,11 @@ impl Access {
         while let Some(&(at, len)) = self.left.last() {
             let (piece, offset) = (self.local.part(at, len), self.offset + at as u64);
             let begun = match self.way {
-                Way::Put => btl.write(peer, piece, &key, offset),
-                Way::Get => btl.read(peer, piece, &key, offset, READ),
+                DataDirection::Put => btl.write(peer, piece, &key, offset),
+                DataDirection::Get => btl.read(peer, piece, &key, offset, READ),
             };
             match begun {
-                Ok(()) => windows.reading += u32::from(self.way == Way::Get),
+                Ok(()) => windows.reading += u32::from(self.way == DataDirection::Get),
                 Err(Refusal::Busy) => return Ok(false),
                 Err(Refusal::Unfit) => return Err(FAILED),
             }

@@ -2,7 +2,7 @@
 
 use btl_ugni::UgniParams;
 use gni_timed::Costs;
-use sim::experiments::{Latency, Pattern, Way, latency, registered};
+use sim::experiments::{Latency, Pattern, SendMethod, latency, registered};
 use sim::headlines::{Fitted, HEADLINES, percents};
 use sim::paper::{FITTED, MPICH2, POINTS, setup};
 use sim::{Setup, SoftwareCosts, calibrate};
@@ -90,13 +90,13 @@ fn bandwidth_saturates() {
 fn eager_get_registers_a_pool() {
     let machine = Setup { ranks_per_node: 16, node_spacing: 1, ..setup(FITTED) };
     let of = |way, ranks| registered(&machine, Pattern::AllToAll, way, ranks).expect("an experiment");
-    let (few, many) = (of(Way::EagerGet, 64), of(Way::EagerGet, 512));
+    let (few, many) = (of(SendMethod::EagerGet, 64), of(SendMethod::EagerGet, 512));
     assert_eq!(few.buffers, many.buffers);
-    let (few_smsg, many_smsg) = (of(Way::Smsg, 64), of(Way::Smsg, 512));
+    let (few_smsg, many_smsg) = (of(SendMethod::Smsg, 64), of(SendMethod::Smsg, 512));
     assert_eq!((few_smsg.buffers, many_smsg.buffers), (0, 0));
     assert!(many_smsg.mailboxes >= 5 * few_smsg.mailboxes, "{few_smsg:?} {many_smsg:?}");
     assert!(many.bytes() * 2 < many_smsg.bytes(), "{many:?} {many_smsg:?}");
-    let queue = of(Way::Msgq, 512);
+    let queue = of(SendMethod::Msgq, 512);
     assert!(queue.bytes() < many.bytes(), "{queue:?}");
 }
 

@@ -14,7 +14,7 @@ use mem::{PeerBytes, UserMem};
 use pml::ReqId;
 use proptest::prelude::*;
 use sim::paper::{FITTED, setup};
-use sim::{Access, Cluster, Endpoint, Interface, Program, Remote, Setup, Speaks, Step, Way};
+use sim::{Access, Cluster, DataDirection, Endpoint, Interface, Program, Remote, Setup, Speaks, Step};
 
 const MOST_RANKS: usize = 8;
 /// Operations of a rank in a round, at most.
@@ -36,7 +36,7 @@ const PLACE: usize = BYTES + 16;
 #[derive(Clone, Debug)]
 enum Action {
     Access {
-        way: Way,
+        way: DataDirection,
         target: u32,
         at: usize,
         local: usize,
@@ -126,8 +126,8 @@ fn operation(
             };
             let at = rank * BYTES + draws.below(BYTES - len + 1);
             let theirs = &mut oracle.bytes[target][at..at + len];
-            let way = if kind == 2 { Way::Get } else { Way::Put };
-            let data = if way == Way::Get {
+            let way = if kind == 2 { DataDirection::Get } else { DataDirection::Put };
+            let data = if way == DataDirection::Get {
                 theirs.to_vec()
             } else {
                 let data: Vec<u8> = (0..len).map(|_| draws.below(256) as u8).collect();
@@ -249,7 +249,7 @@ impl Rank {
             Action::Access { way, target, at, local, data } => {
                 let local_memory = end.memory().part(*local, data.len());
                 if self.access.is_none() {
-                    if *way == Way::Put {
+                    if *way == DataDirection::Put {
                         local_memory.write(PeerBytes::of(data));
                     }
                     let remote = self.remote(*target);
@@ -260,7 +260,7 @@ impl Rank {
                     return Ok(false);
                 }
                 self.access = None;
-                if *way == Way::Get {
+                if *way == DataDirection::Get {
                     self.expected.push((*local, data.clone()));
                 }
             }

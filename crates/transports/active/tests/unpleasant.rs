@@ -2,7 +2,7 @@
 
 use active::{Active, Brought, Head, Refused, WINDOW};
 use btl::{Btl, Class, Peer};
-use btl_conformance::{World, active_messages_are_bounded, active_messages_are_ordered_and_answered};
+use btl_conformance::{Endpoints, active_messages_are_bounded, active_messages_are_ordered_and_answered};
 use btl_mock::{Net, Options, Port};
 use chance::Rng;
 use mem::PeerBytes;
@@ -15,9 +15,9 @@ fn network(seed: u64) -> Options {
     options
 }
 
-fn world(seed: u64) -> World<Port> {
+fn world(seed: u64) -> Endpoints<Port> {
     let net = Net::new(network(seed));
-    World { ends: (0..3).map(|rank| net.port(rank)).collect() }
+    Endpoints { ends: (0..3).map(|rank| net.port(rank)).collect() }
 }
 
 #[test]
@@ -30,7 +30,7 @@ fn bounds_hold_where_messages_overtake_each_other() {
     // Paths that hold a window, so that credits are what refuses.
     for seed in 0..24 {
         let net = Net::new(Options { slots: 2 * WINDOW as usize, busy: 0, ..network(seed) });
-        active_messages_are_bounded(World { ends: (0..3).map(|rank| net.port(rank)).collect() });
+        active_messages_are_bounded(Endpoints { ends: (0..3).map(|rank| net.port(rank)).collect() });
     }
 }
 

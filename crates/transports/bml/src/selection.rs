@@ -87,8 +87,7 @@ impl Choice {
         taken.vader = (messages_by_vader || vader_is_wire) && shares_memory;
         let wired_by_tcp = taken.portals && (several || !shares_memory);
         // A user who has set nothing need not know that several hosts need a network. One host opens none.
-        let is_default = |param| values.setting(param).source == mca::Source::Default;
-        taken.tcp |= wired_by_tcp || several && BtlParams::PARAMS.iter().all(is_default);
+        taken.tcp |= wired_by_tcp || several && values.are_defaults(BtlParams::PARAMS);
         if taken.portals
             && let Some(other) = taken.networks().find(|name| !["tcp", "portals"].contains(name))
         {

@@ -8,7 +8,7 @@ use btl::{Btl, Class, Full, Peer};
 use mem::PeerBytes;
 
 use crate::waiting::sleep_on;
-use crate::world::{self, World, calls};
+use crate::world::{self, Endpoints, calls};
 use crate::{fill, verify};
 
 /// Kinds of the messages here.
@@ -100,12 +100,12 @@ fn length(number: u64, most: usize) -> usize {
     if number % 64 == 63 { most } else { (number as usize * 7919) % bound }
 }
 
-fn processes<B: Btl>(world: &World<B>) -> Vec<Process> {
+fn processes<B: Btl>(world: &Endpoints<B>) -> Vec<Process> {
     world.ends.iter().map(|_| Process::new(world.ends.len())).collect()
 }
 
 /// Every process sends requests to every process, itself included: each is handled once, in order, and answered once.
-pub fn active_messages_are_ordered_and_answered<B: Btl>(mut world: World<B>) {
+pub fn active_messages_are_ordered_and_answered<B: Btl>(mut world: Endpoints<B>) {
     const REQUESTS: u64 = 400;
     let mut processes = processes(&world);
     let reached: Vec<Vec<usize>> = world
@@ -152,7 +152,7 @@ pub fn active_messages_are_ordered_and_answered<B: Btl>(mut world: World<B>) {
 
 /// A process that handles nothing is sent no more than a window; one that handles and answers nothing, neither; afterwards
 /// all go on. A class that was refused is called again.
-pub fn active_messages_are_bounded<B: Btl>(mut world: World<B>) {
+pub fn active_messages_are_bounded<B: Btl>(mut world: Endpoints<B>) {
     let at = world.receiver();
     let (mut processes, to) = (processes(&world), Peer(at as u32));
     let mut sent = 0;
@@ -188,7 +188,7 @@ pub fn active_messages_are_bounded<B: Btl>(mut world: World<B>) {
 
 /// Answers that wait for a peer that takes nothing hold up none for others, where the transport reports that the want
 /// of room is that peer's.
-pub fn answers_wait_for_their_own_peer<B: Btl>(mut world: World<B>) {
+pub fn answers_wait_for_their_own_peer<B: Btl>(mut world: Endpoints<B>) {
     const MOST: u64 = 20_000;
     let (slow, other) = (world.receiver(), world.receiver() / 2);
     if other == 0 {
@@ -212,7 +212,7 @@ pub fn answers_wait_for_their_own_peer<B: Btl>(mut world: World<B>) {
     if world.ends[0].full(Peer(slow as u32)) != Some(Full::Peer) {
         return;
     }
-    let take = |world: &mut World<B>, active: &mut Active, at: usize, got: &mut u64, wanted: u64| {
+    let take = |world: &mut Endpoints<B>, active: &mut Active, at: usize, got: &mut u64, wanted: u64| {
         let all_came = calls().any(|_| {
             if let Some(message) = world::take(&mut world.ends[at]) {
                 assert_eq!(message.from, Peer(0));
@@ -230,7 +230,7 @@ pub fn answers_wait_for_their_own_peer<B: Btl>(mut world: World<B>) {
 
 /// Two threads that send requests without answers and sleep whenever nothing can be done: neither a message, nor a credit,
 /// nor room is missed.
-pub fn active_messages_end_a_sleep<B: Btl + Send>(mut world: World<B>) {
+pub fn active_messages_end_a_sleep<B: Btl + Send>(mut world: Endpoints<B>) {
     if world.ends.len() < 2 {
         return;
     }

@@ -4,7 +4,7 @@ use btl::{Arrival, Btl, Class, Event, Farewells, Peer};
 
 use crate::fill;
 use crate::verify;
-use crate::world::{World, calls, next_event};
+use crate::world::{Endpoints, calls, next_event};
 
 /// What an endpoint has received, for [`Heard::take`].
 #[derive(Default)]
@@ -44,7 +44,7 @@ fn header(number: u64) -> u64 {
 
 /// A process that has sent its goodbye and may end has sent all: it arrives once, also when the process is gone. The
 /// end of its connections is no event but the loss of a peer that had left, and that comes last.
-pub fn who_says_goodbye_has_sent_all<B: Btl>(mut world: World<B>) {
+pub fn who_says_goodbye_has_sent_all<B: Btl>(mut world: Endpoints<B>) {
     const MESSAGES: usize = 200;
     let (at, count) = (world.receiver(), world.ends.len() as u32);
     if at == 0 {
@@ -112,7 +112,7 @@ pub fn who_says_goodbye_has_sent_all<B: Btl>(mut world: World<B>) {
 }
 
 /// A process that comes back announces it: later goodbyes and returns count, in whatever order the words arrive.
-pub fn who_comes_back_has_not_left<B: Btl>(mut world: World<B>) {
+pub fn who_comes_back_has_not_left<B: Btl>(mut world: Endpoints<B>) {
     let (at, count) = (world.receiver(), world.ends.len() as u32);
     if at == 0 {
         return;

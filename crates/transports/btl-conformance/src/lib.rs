@@ -1,6 +1,6 @@
 //! The suite that every byte transfer layer passes: the promises of the `btl` crate, as tests.
 //!
-//! A transport's tests make a [`World`] of connected endpoints and name it to [`suite!`], which yields one test
+//! A transport's tests make a [`Endpoints`] of connected endpoints and name it to [`suite!`], which yields one test
 //! per promise. Endpoints are driven from one thread in most checks, which nothing forbids, since no method
 //! blocks; the last checks use a thread per endpoint.
 #![deny(unsafe_code)]
@@ -39,9 +39,9 @@ pub use waiting::{
     a_sleeping_pair_talks, arm_notices_what_is_there, congestion_is_seen_by_peers,
     room_before_a_sleep_is_not_missed, room_ends_a_sleep,
 };
-pub use world::World;
+pub use world::Endpoints;
 
-/// Declares one test per promise on the world that `$make` (a `fn() -> World<_>`) makes.
+/// Declares one test per promise on the world that `$make` (a `fn() -> Endpoints<_>`) makes.
 #[macro_export]
 macro_rules! suite {
     ($make:path) => {

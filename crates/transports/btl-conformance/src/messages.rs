@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 
 use btl::{Btl, Full, MAX_HEADER_WORDS, Peer};
 
-use crate::world::{Got, World, calls, take};
+use crate::world::{Endpoints, Got, calls, take};
 use crate::{fill, verify};
 
 /// The limits of every pair make sense together.
-pub fn limits_are_consistent<B: Btl>(world: World<B>) {
+pub fn limits_are_consistent<B: Btl>(world: Endpoints<B>) {
     for end in &world.ends {
         let limits = end.limits(Peer(world.receiver() as u32));
         assert!(limits.eager <= limits.max_send && limits.max_send > 0);
@@ -19,7 +19,7 @@ pub fn limits_are_consistent<B: Btl>(world: World<B>) {
 }
 
 /// Payload of every size from nothing to `max_send` arrives whole.
-pub fn every_size_arrives<B: Btl>(mut world: World<B>) {
+pub fn every_size_arrives<B: Btl>(mut world: Endpoints<B>) {
     let to = world.receiver();
     let max = world.ends[0].limits(Peer(to as u32)).max_send;
     let sizes =
@@ -33,7 +33,7 @@ pub fn every_size_arrives<B: Btl>(mut world: World<B>) {
 }
 
 /// Headers of every allowed length arrive, with and without payload.
-pub fn headers_of_every_length_arrive<B: Btl>(mut world: World<B>) {
+pub fn headers_of_every_length_arrive<B: Btl>(mut world: Endpoints<B>) {
     let to = world.receiver();
     for round in 0..64 {
         for words in 0..=MAX_HEADER_WORDS {
@@ -49,7 +49,7 @@ pub fn headers_of_every_length_arrive<B: Btl>(mut world: World<B>) {
 /// Short and long messages in one stream arrive once each.
 ///
 /// The contract lets paths overtake each other, so this checks the set; each payload has its number.
-pub fn a_stream_of_mixed_sizes_arrives_once<B: Btl>(mut world: World<B>) {
+pub fn a_stream_of_mixed_sizes_arrives_once<B: Btl>(mut world: Endpoints<B>) {
     const COUNT: u64 = 3000;
     let to = world.receiver();
     let max = world.ends[0].limits(Peer(to as u32)).max_send;
@@ -73,7 +73,7 @@ pub fn a_stream_of_mixed_sizes_arrives_once<B: Btl>(mut world: World<B>) {
 }
 
 /// A sender that finds no room can go on once the receiver has taken something, for all sizes.
-pub fn back_pressure_is_temporary<B: Btl>(mut world: World<B>) {
+pub fn back_pressure_is_temporary<B: Btl>(mut world: Endpoints<B>) {
     let to = world.receiver();
     let max = world.ends[0].limits(Peer(to as u32)).max_send;
     for len in [8, 100, 2000, 9000, max].map(|len| len.min(max)) {
@@ -93,7 +93,7 @@ pub fn back_pressure_is_temporary<B: Btl>(mut world: World<B>) {
 }
 
 /// Where a sender is refused for want of what one peer has to give, messages to others leave.
-pub fn a_full_peer_stops_no_other<B: Btl>(mut world: World<B>) {
+pub fn a_full_peer_stops_no_other<B: Btl>(mut world: Endpoints<B>) {
     let (slow, other) = (world.receiver(), world.receiver() / 2);
     if other == 0 {
         return;
@@ -121,7 +121,7 @@ pub fn a_full_peer_stops_no_other<B: Btl>(mut world: World<B>) {
 }
 
 /// A receiver with several eager senders receives from all of them.
-pub fn many_senders_are_served_fairly<B: Btl>(mut world: World<B>) {
+pub fn many_senders_are_served_fairly<B: Btl>(mut world: Endpoints<B>) {
     const ROUNDS: usize = 2000;
     let to = world.receiver();
     let senders: Vec<usize> = (0..world.ends.len()).filter(|&end| end != to || end == 0).collect();

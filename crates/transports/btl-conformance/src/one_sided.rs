@@ -3,23 +3,23 @@
 use btl::{Access, Btl, Event, Peer, Refusal, RemoteKey};
 use mem::UserMem;
 
-use crate::world::{World, view};
+use crate::world::{Endpoints, view};
 use crate::{fill, verify};
 
 const SIZES: [usize; 12] = [1, 4, 8, 60, 4096, 4100, 65_536, 100_000, 262_144, 300_004, 1 << 20, 3_000_000];
 
 /// A get brings exactly the bytes asked for.
-pub fn every_size_and_offset_is_fetched<B: Btl>(world: World<B>) {
+pub fn every_size_and_offset_is_fetched<B: Btl>(world: Endpoints<B>) {
     copies_are_exact(world, Access::Read);
 }
 
 /// A put stores exactly the bytes given.
-pub fn every_size_and_offset_is_stored<B: Btl>(world: World<B>) {
+pub fn every_size_and_offset_is_stored<B: Btl>(world: Endpoints<B>) {
     copies_are_exact(world, Access::Write);
 }
 
 /// The receiver gets from, or puts into, memory that the sender exposed.
-fn copies_are_exact<B: Btl>(mut world: World<B>, access: Access) {
+fn copies_are_exact<B: Btl>(mut world: Endpoints<B>, access: Access) {
     let at = world.receiver();
     let (owner, user) = (Peer(0), Peer(at as u32));
     let limits = *world.ends[at].limits(owner);
@@ -64,7 +64,7 @@ fn copies_are_exact<B: Btl>(mut world: World<B>, access: Access) {
 }
 
 /// Memory in several runs is fetched byte for byte into memory in other runs, and what lies between them is left alone.
-pub fn runs_of_every_size_are_fetched<B: Btl>(mut world: World<B>) {
+pub fn runs_of_every_size_are_fetched<B: Btl>(mut world: Endpoints<B>) {
     let at = world.receiver();
     let (owner, user) = (Peer(0), Peer(at as u32));
     if !world.ends[at].takes_runs(owner) {
@@ -110,7 +110,7 @@ fn view_runs(memory: &mut [u8], run: usize, total: usize) -> Vec<UserMem> {
 }
 
 /// What lies outside the exposed memory is refused, before anything begins.
-pub fn what_was_not_exposed_is_refused<B: Btl>(mut world: World<B>) {
+pub fn what_was_not_exposed_is_refused<B: Btl>(mut world: Endpoints<B>) {
     let at = world.receiver();
     let (owner, user) = (Peer(0), Peer(at as u32));
     if !world.ends[at].limits(owner).get {
@@ -133,7 +133,7 @@ pub fn what_was_not_exposed_is_refused<B: Btl>(mut world: World<B>) {
 }
 
 /// Every copy under way is reported once, under its own cookie.
-pub fn cookies_and_events_match<B: Btl>(mut world: World<B>) {
+pub fn cookies_and_events_match<B: Btl>(mut world: Endpoints<B>) {
     const COPIES: usize = 40;
     let at = world.receiver();
     let (owner, user) = (Peer(0), Peer(at as u32));
@@ -171,7 +171,7 @@ pub fn cookies_and_events_match<B: Btl>(mut world: World<B>) {
 
 /// As many gets as a program may ask for at once, while this side takes no answer: each is begun or refused as busy, and
 /// all end. What a transport bounds it keeps to by itself; its peer does not take it for hostile.
-pub fn any_number_of_gets_may_be_asked_for<B: Btl>(mut world: World<B>) {
+pub fn any_number_of_gets_may_be_asked_for<B: Btl>(mut world: Endpoints<B>) {
     const GETS: u64 = 50_000;
     const BYTES: usize = 1024;
     let at = world.receiver();

@@ -4,7 +4,7 @@ use btl::{Atomic, Atomics, Btl, Event, Flushed, Peer, Refusal, Remote, RemoteKey
 use mem::UserMem;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::world::{World, calls, next_event, view};
+use crate::world::{Endpoints, calls, next_event, view};
 use crate::{fill, verify};
 
 const SIZES: [usize; 11] = [1, 2, 3, 8, 61, 4096, 4099, 8193, 65_536, 100_001, 1 << 20];
@@ -14,7 +14,7 @@ const PLACES: [(usize, usize); 5] = [(0, 0), (1, 3), (4, 8), (7, 0), (2, 6)];
 
 /// An owner of registered memory, the first endpoint, and a user, the last.
 struct Pair<B> {
-    world: World<B>,
+    world: Endpoints<B>,
     at: usize,
     remote: Remote,
     key: RemoteKey,
@@ -24,7 +24,7 @@ const OWNER: Peer = Peer(0);
 
 impl<B: Btl> Pair<B> {
     /// `None`: the transport has no such memory, or no registration left for it.
-    fn of(mut world: World<B>, memory: UserMem) -> Option<Pair<B>> {
+    fn of(mut world: Endpoints<B>, memory: UserMem) -> Option<Pair<B>> {
         let at = world.receiver();
         let user = Peer(at as u32);
         let remote = world.ends[at].remote(OWNER)?;
@@ -83,7 +83,7 @@ impl<B: Btl> Pair<B> {
 }
 
 /// Reads and writes of any length reach any place, and nothing beside it.
-pub fn registered_memory_is_read_and_written_anywhere<B: Btl>(world: World<B>) {
+pub fn registered_memory_is_read_and_written_anywhere<B: Btl>(world: Endpoints<B>) {
     let mut memory = vec![0; (1 << 20) + 64];
     let Some(mut pair) = Pair::of(world, view(&mut memory)) else { return };
     let remote = pair.remote;
@@ -115,7 +115,7 @@ pub fn registered_memory_is_read_and_written_anywhere<B: Btl>(world: World<B>) {
 }
 
 /// One registration serves all peers, each with many writes under way at a time.
-pub fn registered_memory_serves_all_peers<B: Btl>(world: World<B>) {
+pub fn registered_memory_serves_all_peers<B: Btl>(world: Endpoints<B>) {
     const PIECE: usize = 640;
     const PIECES: usize = 40;
     let ends = world.ends.len();
@@ -150,7 +150,7 @@ fn view_words(words: &Words) -> UserMem {
 }
 
 /// Each atomic operation does what its name promises, whether it fetches or not, at every word.
-pub fn atomics_change_words<B: Btl>(world: World<B>) {
+pub fn atomics_change_words<B: Btl>(world: Endpoints<B>) {
     let words = Words::default();
     let Some(mut pair) = Pair::of(world, view_words(&words)) else { return };
     if pair.remote.atomics == Atomics::None {
@@ -187,7 +187,7 @@ pub fn atomics_change_words<B: Btl>(world: World<B>) {
 }
 
 /// No addition of any endpoint is lost, nor of the owner's processor where the transport promises that.
-pub fn atomics_of_all_add_up<B: Btl>(world: World<B>) {
+pub fn atomics_of_all_add_up<B: Btl>(world: Endpoints<B>) {
     const ROUNDS: u64 = 50;
     let words = Words::default();
     let Some(mut pair) = Pair::of(world, view_words(&words)) else { return };
@@ -222,7 +222,7 @@ pub fn atomics_of_all_add_up<B: Btl>(world: World<B>) {
 }
 
 /// Atomic operations of one endpoint on one word are done in the order in which they were begun, without waiting between.
-pub fn atomics_on_a_word_keep_their_order<B: Btl>(world: World<B>) {
+pub fn atomics_on_a_word_keep_their_order<B: Btl>(world: Endpoints<B>) {
     const ROUNDS: usize = 40;
     let words = Words::default();
     let Some(mut pair) = Pair::of(world, view_words(&words)) else { return };
@@ -274,7 +274,7 @@ pub fn atomics_on_a_word_keep_their_order<B: Btl>(world: World<B>) {
 }
 
 /// Lets all work; how many events that brought.
-fn take_events<B: Btl>(world: &mut World<B>) -> usize {
+fn take_events<B: Btl>(world: &mut Endpoints<B>) -> usize {
     let mut count = 0;
     for end in &mut world.ends {
         assert!(end.next_arrival().is_none());
@@ -287,7 +287,7 @@ fn take_events<B: Btl>(world: &mut World<B>) -> usize {
 }
 
 /// What lies outside the memory is refused, and what names none moves nothing.
-pub fn what_was_not_registered_is_refused<B: Btl>(world: World<B>) {
+pub fn what_was_not_registered_is_refused<B: Btl>(world: Endpoints<B>) {
     let mut memory = vec![0; 4096];
     let Some(mut pair) = Pair::of(world, view(&mut memory)) else { return };
     let mut local = fill(3, 64);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use btl::{Access, Btl, Event, Peer, Sleep};
 use platform::{descriptor, futex};
 
-use crate::world::{World, take, view};
+use crate::world::{Endpoints, take, view};
 use crate::{fill, verify};
 
 /// Sleeps as the owner of `end` does after arming it. Without a wake-up this never ends.
@@ -17,7 +17,7 @@ pub(crate) fn sleep_on(sleep: Sleep) {
 }
 
 /// Where a transport has a word for congestion, peers see it.
-pub fn congestion_is_seen_by_peers<B: Btl>(mut world: World<B>) {
+pub fn congestion_is_seen_by_peers<B: Btl>(mut world: Endpoints<B>) {
     let at = world.receiver();
     if at == 0 || !world.ends[at].advertise_congestion(true) {
         return;
@@ -28,7 +28,7 @@ pub fn congestion_is_seen_by_peers<B: Btl>(mut world: World<B>) {
 }
 
 /// A message sent before arming is found by the poll after it, or arming is refused.
-pub fn arm_notices_what_is_there<B: Btl>(mut world: World<B>) {
+pub fn arm_notices_what_is_there<B: Btl>(mut world: Endpoints<B>) {
     let at = world.receiver();
     world.send(0, at, &[1], b"early", &mut |_| {});
     let armed = world.ends[at].arm().is_some();
@@ -39,7 +39,7 @@ pub fn arm_notices_what_is_there<B: Btl>(mut world: World<B>) {
 }
 
 /// A message sent after arming changes the word, so that a sleep on it ends; repeatedly.
-pub fn a_message_after_arm_wakes<B: Btl>(mut world: World<B>) {
+pub fn a_message_after_arm_wakes<B: Btl>(mut world: Endpoints<B>) {
     let at = world.receiver();
     for round in 0..50 {
         while take(&mut world.ends[at]).is_some() {}
@@ -57,7 +57,7 @@ pub fn a_message_after_arm_wakes<B: Btl>(mut world: World<B>) {
 }
 
 /// A sender that found no room, and sleeps, is woken when there is some again, for messages of all sizes.
-pub fn room_ends_a_sleep<B: Btl>(mut world: World<B>) {
+pub fn room_ends_a_sleep<B: Btl>(mut world: Endpoints<B>) {
     let at = world.receiver();
     let max = world.ends[0].limits(Peer(at as u32)).max_send;
     for len in [8, 1000, max].map(|len| len.min(max)) {
@@ -79,7 +79,7 @@ pub fn room_ends_a_sleep<B: Btl>(mut world: World<B>) {
 
 /// Room that came back before the sender armed does not keep it asleep, also where a receiver that takes nothing holds a
 /// part of what the sender sends with.
-pub fn room_before_a_sleep_is_not_missed<B: Btl>(mut world: World<B>) {
+pub fn room_before_a_sleep_is_not_missed<B: Btl>(mut world: Endpoints<B>) {
     let (slow, fast) = (world.receiver(), world.receiver() / 2);
     if fast == 0 {
         return;
@@ -112,7 +112,7 @@ pub fn room_before_a_sleep_is_not_missed<B: Btl>(mut world: World<B>) {
 }
 
 /// Sends to `at` until there is no room, then takes everything there; how many messages that was.
-fn fill_and_drain<B: Btl>(world: &mut World<B>, at: usize, payload: &[u8]) -> usize {
+fn fill_and_drain<B: Btl>(world: &mut Endpoints<B>, at: usize, payload: &[u8]) -> usize {
     let mut sent = 0;
     while sent < 100_000 && world.try_send(0, at, &[7], payload) {
         sent += 1;
@@ -122,7 +122,7 @@ fn fill_and_drain<B: Btl>(world: &mut World<B>, at: usize, payload: &[u8]) -> us
 }
 
 /// Sends what was refused, now that the receiver has taken everything, and takes it there.
-fn send_at_last<B: Btl>(world: &mut World<B>, at: usize, payload: &[u8]) {
+fn send_at_last<B: Btl>(world: &mut Endpoints<B>, at: usize, payload: &[u8]) {
     let mut others = 0;
     world.send(0, at, &[8], payload, &mut |_| others += 1);
     while world.receive(at).header != [8] {}
@@ -130,7 +130,7 @@ fn send_at_last<B: Btl>(world: &mut World<B>, at: usize, payload: &[u8]) {
 
 /// Two threads: a sender that sleeps whenever it finds no room, and a receiver that sleeps whenever it finds nothing. No
 /// wake-up for room is lost.
-pub fn a_blocked_sender_sleeps<B: Btl + Send>(mut world: World<B>) {
+pub fn a_blocked_sender_sleeps<B: Btl + Send>(mut world: Endpoints<B>) {
     const MESSAGES: u64 = 4000;
     let last = world.receiver();
     if last == 0 {
@@ -189,7 +189,7 @@ fn send_asleep<B: Btl>(end: &mut B, peer: Peer, number: u64, payload: &mut [u8])
 
 /// Memory is read whose owner has polled and arms: what the owner does for the reader in the poll after that does not
 /// keep it from sleeping only if the rest ends the sleep, room for the rest of the data for one.
-pub fn a_get_in_the_last_poll_is_answered<B: Btl + Send>(mut world: World<B>) {
+pub fn a_get_in_the_last_poll_is_answered<B: Btl + Send>(mut world: Endpoints<B>) {
     const LEN: usize = 6 << 20;
     let at = world.receiver();
     let (name, reader_name) = (Peer(0), Peer(at as u32));
@@ -258,7 +258,7 @@ fn poll<B: Btl>(end: &mut B) -> bool {
 }
 
 /// Two threads exchange messages and sleep whenever there is nothing to do: no wake-up is lost.
-pub fn a_sleeping_pair_talks<B: Btl + Send>(mut world: World<B>) {
+pub fn a_sleeping_pair_talks<B: Btl + Send>(mut world: Endpoints<B>) {
     if world.ends.len() < 2 {
         return;
     }

@@ -5,7 +5,7 @@ use mem::UserMem;
 
 /// Connected endpoints: `Peer(i)` names `ends[i]` on all of them. A loopback is a world of one.
 #[derive(Debug)]
-pub struct World<B> {
+pub struct Endpoints<B> {
     /// The endpoints.
     pub ends: Vec<B>,
 }
@@ -32,7 +32,7 @@ pub(crate) fn calls() -> impl Iterator<Item = usize> {
     })
 }
 
-impl<B: Btl> World<B> {
+impl<B: Btl> Endpoints<B> {
     /// The receiver's index in checks between two: the last endpoint. The sender is the first.
     pub(crate) fn receiver(&self) -> usize {
         self.ends.len() - 1
@@ -74,7 +74,7 @@ impl<B: Btl> World<B> {
         self.receive_beside(at, usize::MAX)
     }
 
-    /// As [`World::receive`], while the endpoint `idle` does nothing.
+    /// As [`Endpoints::receive`], while the endpoint `idle` does nothing.
     pub(crate) fn receive_beside(&mut self, at: usize, idle: usize) -> Got {
         for _ in calls() {
             if let Some(message) = take(&mut self.ends[at]) {

@@ -4,7 +4,7 @@ mod common;
 
 use bml::{Bml, Gemini, Transports};
 use btl::{Btl, Peer};
-use btl_conformance::World;
+use btl_conformance::Endpoints;
 use btl_portals::{BtlPortalsParams, Portals};
 use btl_ugni::{Job, PeerAddress, Ugni, UgniParams};
 use btl_vader::{Vader, VaderParams, segment_bytes};
@@ -21,25 +21,25 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 mod a_node {
     use super::*;
-    fn world() -> World<Bml> {
+    fn world() -> Endpoints<Bml> {
         let vaders = common::attach_all(3, &VaderParams::default()).into_iter().enumerate();
         let table = |(index, vader)| {
             Bml::new(Peer(index as u32), 3, None, Transports { vader: Some(vader), ..Transports::default() })
                 .unwrap()
         };
-        World { ends: vaders.map(table).collect() }
+        Endpoints { ends: vaders.map(table).collect() }
     }
     btl_conformance::suite!(world);
 }
 
 mod by_gemini {
     use super::*;
-    fn world() -> World<Bml> {
+    fn world() -> Endpoints<Bml> {
         let table = |(index, gemini)| {
             Bml::new(Peer(index), 3, None, Transports { gemini: Some(gemini), ..Transports::default() })
                 .unwrap()
         };
-        met(World { ends: (0..).zip(geminis(vec![None, None, None])).map(table).collect() })
+        met(Endpoints { ends: (0..).zip(geminis(vec![None, None, None])).map(table).collect() })
     }
     btl_conformance::suite!(world);
 }
@@ -47,7 +47,7 @@ mod by_gemini {
 mod mixed {
     use super::*;
     /// Two ranks of one node, which share memory and sleep on doorbells there, and one of another node of this host.
-    fn world() -> World<Bml> {
+    fn world() -> Endpoints<Bml> {
         let params = VaderParams::default();
         let file = Arc::new(common::memory_file(segment_bytes(2)));
         let nodes: Vec<_> = (0..2).map(|index| common::node(&file, &params, index, 2)).collect();
@@ -63,7 +63,7 @@ mod mixed {
             )
             .unwrap()
         };
-        met(World { ends: (0..).zip(geminis).zip(vaders).map(table).collect() })
+        met(Endpoints { ends: (0..).zip(geminis).zip(vaders).map(table).collect() })
     }
     btl_conformance::suite!(world);
 }
@@ -72,7 +72,7 @@ mod by_tcp_and_vader {
     use super::*;
     use btl_tcp::{JobProof, Listening, TcpParams};
     /// Two ranks of one node, which share memory, and one that both reach by TCP.
-    fn world() -> World<Bml> {
+    fn world() -> Endpoints<Bml> {
         let params = TcpParams { if_include: "lo".into(), ..TcpParams::default() };
         let ports: Vec<_> = (0..3).map(|_| Listening::new(&params).unwrap()).collect();
         let cards: Box<[_]> = ports.iter().map(Listening::card).collect();
@@ -82,7 +82,7 @@ mod by_tcp_and_vader {
             Bml::new(Peer(index), 3, None, Transports { vader, tcp: Some(tcp), ..Transports::default() })
                 .unwrap()
         };
-        World { ends: (0..).zip(ports).zip(vaders).map(table).collect() }
+        Endpoints { ends: (0..).zip(ports).zip(vaders).map(table).collect() }
     }
     btl_conformance::suite!(world);
 }
@@ -120,13 +120,13 @@ fn over_portals(rank: u32, carrier: Bml) -> Bml {
 
 mod by_portals_over_vader {
     use super::*;
-    fn world() -> World<Bml> {
+    fn world() -> Endpoints<Bml> {
         let vaders = (0..).zip(common::attach_all(3, &VaderParams::default()));
         let table = |(rank, vader)| {
             let transports = Transports { vader: Some(vader), ..Transports::default() };
             over_portals(rank, Bml::new(Peer(rank), 3, None, transports).unwrap())
         };
-        World { ends: vaders.map(table).collect() }
+        Endpoints { ends: vaders.map(table).collect() }
     }
     btl_conformance::suite!(world);
 }
@@ -134,7 +134,7 @@ mod by_portals_over_vader {
 mod by_portals_over_tcp {
     use super::*;
     use btl_tcp::{JobProof, Listening, TcpParams};
-    fn world() -> World<Bml> {
+    fn world() -> Endpoints<Bml> {
         let params = TcpParams { if_include: "lo".into(), ..TcpParams::default() };
         let ports: Vec<_> = (0..3).map(|_| Listening::new(&params).unwrap()).collect();
         let cards: Box<[_]> = ports.iter().map(Listening::card).collect();
@@ -143,15 +143,15 @@ mod by_portals_over_tcp {
             let transports = Transports { tcp: Some(tcp), ..Transports::default() };
             over_portals(rank, Bml::new(Peer(rank), 3, None, transports).unwrap())
         };
-        World { ends: (0..).zip(ports).map(table).collect() }
+        Endpoints { ends: (0..).zip(ports).map(table).collect() }
     }
     btl_conformance::suite!(world);
 }
 
 mod alone {
     use super::*;
-    fn world() -> World<Bml> {
-        World { ends: vec![Bml::solo()] }
+    fn world() -> Endpoints<Bml> {
+        Endpoints { ends: vec![Bml::solo()] }
     }
     btl_conformance::suite!(world);
 }
@@ -188,7 +188,7 @@ fn geminis(doorbells: Vec<Option<SharedDoorbell>>) -> Vec<Gemini> {
 }
 
 /// Sends a message each way between all pairs, so that no case sees a connection being made.
-fn met(mut world: World<Bml>) -> World<Bml> {
+fn met(mut world: Endpoints<Bml>) -> Endpoints<Bml> {
     let count = world.ends.len();
     let pairs = (0..count).flat_map(|from| (0..count).map(move |to| (from, to)));
     for (from, to) in pairs.filter(|(from, to)| from != to) {

@@ -2,22 +2,22 @@
 
 mod common;
 
-use btl_conformance::World;
+use btl_conformance::Endpoints;
 use btl_vader::{Vader, VaderParams};
 use node::{Node, NodeParams, SingleCopy};
 
 mod a_pair {
     use super::*;
-    fn world() -> World<Vader> {
-        World { ends: common::attach_all(2, &VaderParams::default()) }
+    fn world() -> Endpoints<Vader> {
+        Endpoints { ends: common::attach_all(2, &VaderParams::default()) }
     }
     btl_conformance::suite!(world);
 }
 
 mod a_crowd {
     use super::*;
-    fn world() -> World<Vader> {
-        World { ends: common::attach_all(9, &VaderParams::default()) }
+    fn world() -> Endpoints<Vader> {
+        Endpoints { ends: common::attach_all(9, &VaderParams::default()) }
     }
     btl_conformance::suite!(world);
 }
@@ -25,9 +25,9 @@ mod a_crowd {
 /// Only some senders have a fastbox; the others stay with the receive queue.
 mod few_fastboxes {
     use super::*;
-    fn world() -> World<Vader> {
+    fn world() -> Endpoints<Vader> {
         let params = VaderParams { max_fastboxes: 2, fastbox_size: 4096, ..VaderParams::default() };
-        World { ends: common::attach_all(6, &params) }
+        Endpoints { ends: common::attach_all(6, &params) }
     }
     btl_conformance::suite!(world);
 }
@@ -35,12 +35,12 @@ mod few_fastboxes {
 /// Everything through the receive queue, nothing by single copy.
 mod only_bounce_buffers {
     use super::*;
-    fn world() -> World<Vader> {
+    fn world() -> Endpoints<Vader> {
         let params = VaderParams { max_fastboxes: 0, ..VaderParams::default() };
         let off = NodeParams { single_copy_mechanism: SingleCopy::Off, ..NodeParams::default() };
         let fd = common::memory_file(btl_vader::segment_bytes(3));
         let node = |index| Node::attach(common::place(&fd, &params, index, 3), &off).unwrap();
-        World { ends: (0..3).map(|index| Vader::new(node(index), &params)).collect() }
+        Endpoints { ends: (0..3).map(|index| Vader::new(node(index), &params)).collect() }
     }
     btl_conformance::suite!(world);
 }
@@ -96,8 +96,8 @@ mod mapped {
         nodes(count, device).into_iter().map(end).collect()
     }
 
-    fn world() -> World<Vader> {
-        World { ends: ends(3, &SameProcess::default()) }
+    fn world() -> Endpoints<Vader> {
+        Endpoints { ends: ends(3, &SameProcess::default()) }
     }
     btl_conformance::suite!(world);
 

@@ -70,6 +70,6 @@ mod transport;
 
 pub use open::{Error, NoRoom, Opening};
 pub use params::BtlOfiParams;
-pub use plan::{Plan, TooShort};
+pub use plan::{OfiPlan, TooShort};
 pub use stats::Stats;
 pub use transport::Ofi;

@@ -7,7 +7,7 @@ use ofi::abi::flag;
 use ofi::{Card, Endpoint, Library, NotLoaded, OfiParams, OpenError, Unreached, Wishes};
 
 use crate::params::BtlOfiParams;
-use crate::plan::{Plan, TooShort};
+use crate::plan::{OfiPlan, TooShort};
 use crate::transport::Ofi;
 
 /// Why there is no transport.
@@ -69,7 +69,7 @@ const ONLY_BY_NAME: [&str; 4] = ["sockets", "udp", "shm", "sm2"];
 /// An endpoint that waits for the cards of its peers.
 pub struct Opening {
     endpoint: Endpoint,
-    plan: Plan,
+    plan: OfiPlan,
 }
 
 impl Opening {
@@ -118,7 +118,7 @@ impl Opening {
             .or_else(|_| open(RMA, 0))
             .or_else(|_| open(0, 0))
             .map_err(Error::NotOpened)?;
-        let plan = Plan::new(params, endpoint.facts()).map_err(Error::TooShort)?;
+        let plan = OfiPlan::new(params, endpoint.facts()).map_err(Error::TooShort)?;
         Ok(Opening { endpoint, plan })
     }
 

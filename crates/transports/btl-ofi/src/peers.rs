@@ -13,7 +13,7 @@ pub(crate) struct Connection {
     pub(crate) address: Address,
     /// What the provider had no room for, oldest first.
     pub(crate) waiting: VecDeque<Waiting>,
-    /// Messages under way to it and from it that count against [`crate::Plan::window`].
+    /// Messages under way to it and from it that count against [`crate::OfiPlan::window`].
     pub(crate) credits: Credits,
     /// A message to it was refused for want of credits since the last report.
     pub(crate) refused: bool,
@@ -50,7 +50,7 @@ pub(crate) struct Peers {
 const NONE: u32 = u32::MAX;
 
 impl Peers {
-    /// The peers with these cards, whose addresses are `name_len` bytes long; `window`: [`crate::Plan::window`].
+    /// The peers with these cards, whose addresses are `name_len` bytes long; `window`: [`crate::OfiPlan::window`].
     pub(crate) fn new(cards: impl Iterator<Item = Card>, name_len: usize, window: u32) -> Peers {
         let mut names = Vec::new();
         let mut count = 0;

@@ -16,7 +16,7 @@ const HEADS: usize = PREFIX + wire::GET_INIT_MOST;
 
 /// The numbers in effect.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Plan {
+pub struct OfiPlan {
     /// Longest frame in bytes.
     pub frame: usize,
     /// Longest frame that the provider copies at once.
@@ -59,12 +59,12 @@ impl fmt::Display for TooShort {
 
 impl std::error::Error for TooShort {}
 
-impl Plan {
+impl OfiPlan {
     /// The numbers for a provider that is so.
     ///
     /// # Errors
     /// [`TooShort`]
-    pub fn new(params: &BtlOfiParams, facts: &Facts) -> Result<Plan, TooShort> {
+    pub fn new(params: &BtlOfiParams, facts: &Facts) -> Result<OfiPlan, TooShort> {
         let longest = usize::try_from(facts.max_message).unwrap_or(usize::MAX);
         let frame = params.frame_size.min(longest);
         if frame < 2 * HEADS {
@@ -83,7 +83,7 @@ impl Plan {
         let eager = if wished <= room || max_get >= wished { wished } else { room };
         let eager_get = if eager > room { eager.next_multiple_of(64) } else { 0 };
         let (tx, rx) = (facts.depth.0.max(2), facts.depth.1.max(2));
-        Ok(Plan {
+        Ok(OfiPlan {
             frame,
             inject: facts.inject.min(frame),
             pace: pace(params, &facts.provider),

@@ -18,7 +18,7 @@ use crate::memory::{Block, Interface, Regions};
 use crate::open::NoRoom;
 use crate::params::BtlOfiParams;
 use crate::peers::{Peers, Waiting};
-use crate::plan::Plan;
+use crate::plan::OfiPlan;
 use crate::stats::Stats;
 use crate::transfers::Transfer;
 
@@ -29,7 +29,7 @@ pub struct Ofi {
     pub(crate) me: Peer,
     /// The job's mark, in the lower 56 bits.
     pub(crate) mark: u64,
-    pub(crate) plan: Plan,
+    pub(crate) plan: OfiPlan,
     pub(crate) peers: Peers,
     pub(crate) regions: Regions,
     pub(crate) quota: Quota,
@@ -62,7 +62,7 @@ pub struct Ofi {
 impl Ofi {
     pub(crate) fn new(
         endpoint: Endpoint,
-        plan: Plan,
+        plan: OfiPlan,
         (me, job): (Peer, u64),
         cards: Vec<Card>,
         params: &BtlOfiParams,
@@ -116,7 +116,7 @@ impl Ofi {
     }
 
     /// The numbers in effect.
-    pub fn plan(&self) -> &Plan {
+    pub fn plan(&self) -> &OfiPlan {
         &self.plan
     }
 

@@ -4,12 +4,12 @@
 //! printed, and nothing is checked.
 
 use btl::{Btl, Peer};
-use btl_conformance::World;
+use btl_conformance::Endpoints;
 use btl_ofi::{BtlOfiParams, Ofi, Opening};
 use ofi::{Card, OfiParams};
 
 /// Endpoints of a provider that have exchanged a message each way; `None`: there is no such provider.
-fn world(provider: &str, params: &BtlOfiParams) -> Option<World<Ofi>> {
+fn world(provider: &str, params: &BtlOfiParams) -> Option<Endpoints<Ofi>> {
     const RANKS: u32 = 2;
     let library = std::env::var("OFI_LIBRARY").unwrap_or_else(|_| String::from("libfabric.so.1"));
     let ofi = OfiParams { library, provider: provider.to_owned(), ..OfiParams::default() };
@@ -28,7 +28,7 @@ fn world(provider: &str, params: &BtlOfiParams) -> Option<World<Ofi>> {
     let end = |(opening, rank): (Opening, u32)| {
         opening.open(Peer(rank), job, cards.clone(), params).expect("cards of this process")
     };
-    let mut world = World { ends: opened.into_iter().zip(0..).map(end).collect() };
+    let mut world = Endpoints { ends: opened.into_iter().zip(0..).map(end).collect() };
     connect(&mut world.ends);
     Some(world)
 }

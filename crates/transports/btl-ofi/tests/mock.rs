@@ -1,7 +1,7 @@
 //! The suite over a provider that checks that everything is done as modes ask.
 
 use btl::{Access, Btl, Event, Full, Peer, Refusal};
-use btl_conformance::World;
+use btl_conformance::Endpoints;
 use btl_ofi::{BtlOfiParams, Error, Ofi, Opening};
 use ofi::abi::{flag, mr};
 use ofi::{Card, OfiParams};
@@ -11,7 +11,7 @@ fn ofi_params() -> OfiParams {
     OfiParams::default()
 }
 
-fn world(ranks: u32, modes: Modes, params: &BtlOfiParams) -> World<Ofi> {
+fn world(ranks: u32, modes: Modes, params: &BtlOfiParams) -> Endpoints<Ofi> {
     let library = ofi_mock::library(modes);
     let open = |_| Opening::of(library, &ofi_params(), params, ranks as usize, true).expect("an endpoint");
     let opened: Vec<Opening> = (0..ranks).map(open).collect();
@@ -19,7 +19,7 @@ fn world(ranks: u32, modes: Modes, params: &BtlOfiParams) -> World<Ofi> {
     let end = |(opening, rank): (Opening, u32)| {
         opening.open(Peer(rank), 77, cards.clone(), params).expect("cards of this process")
     };
-    World { ends: opened.into_iter().zip(0..).map(end).collect() }
+    Endpoints { ends: opened.into_iter().zip(0..).map(end).collect() }
 }
 
 /// The suite without threads, since the mock's endpoints are of one, and without fairness: the first caller takes its
@@ -61,7 +61,7 @@ macro_rules! providers {
             #[allow(unused_imports, reason = "not all of them use all")]
             use super::*;
 
-            fn make() -> World<Ofi> {
+            fn make() -> Endpoints<Ofi> {
                 world(3, $modes, &$params)
             }
 

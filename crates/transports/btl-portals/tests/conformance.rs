@@ -1,6 +1,6 @@
 //! The suite that every transport passes, over NICs of one process.
 
-use btl_conformance::World;
+use btl_conformance::Endpoints;
 use btl_portals::{BtlPortalsParams, Portals};
 use portals::{Jid, Nid, Pid, ProcessId, Uid};
 use portals_soft::inproc::InProc;
@@ -10,19 +10,19 @@ fn ids(count: u32) -> Vec<ProcessId> {
     (0..count).map(|nid| ProcessId { nid: Nid(nid), pid: Pid(0) }).collect()
 }
 
-fn over_inproc(params: &BtlPortalsParams) -> World<Portals<SoftNic<InProc>>> {
-    let (world, ids) = (portals_soft::inproc::World::new(), ids(3));
+fn over_inproc(params: &BtlPortalsParams) -> Endpoints<Portals<SoftNic<InProc>>> {
+    let (world, ids) = (portals_soft::inproc::Inboxes::new(), ids(3));
     let end = |&id| {
         let nic = world.attach(id, Uid(0), Jid(0), NicConfig::default()).expect("attaching");
         Portals::new(nic, ids.clone(), params).expect("a transport")
     };
-    World { ends: ids.iter().map(end).collect() }
+    Endpoints { ends: ids.iter().map(end).collect() }
 }
 
 mod defaults {
     use super::*;
 
-    fn world() -> World<Portals<SoftNic<InProc>>> {
+    fn world() -> Endpoints<Portals<SoftNic<InProc>>> {
         over_inproc(&BtlPortalsParams::default())
     }
 
@@ -33,7 +33,7 @@ mod defaults {
 mod short_of_room {
     use super::*;
 
-    fn world() -> World<Portals<SoftNic<InProc>>> {
+    fn world() -> Endpoints<Portals<SoftNic<InProc>>> {
         let params = BtlPortalsParams {
             eager_limit: 4096,
             max_send_size: 30_000,

@@ -194,5 +194,5 @@ fn a_peer_that_asks_for_more_than_it_may_is_lost() {
         assert!(waiting <= MOST_ASKED, "{waiting} answers wait");
     };
     assert_eq!(lost, Event::PeerLost(Peer(1)));
-    assert!(owner.loss(Peer(1)).seen.contains("nobody asked for"), "{:?}", owner.loss(Peer(1)));
+    assert!(owner.loss(Peer(1)).seen.contains("did not ask for"), "{:?}", owner.loss(Peer(1)));
 }

@@ -92,7 +92,7 @@ impl Tcp {
                     conversation.input.consume_control(control);
                     match self.take_control(at, control) {
                         Ok(answers) => answered |= answers,
-                        Err(Broken) => break Some("it sent what nobody asked for".into()),
+                        Err(Broken) => break Some("it sent what this process did not ask for".into()),
                     }
                 }
                 Ok(None) => break conversation.ending.take(),

@@ -247,19 +247,19 @@ impl Tcp {
         self.polled = true;
         self.polls = 0;
         self.arrivals = 0;
-        let mut somebody_speaks = false;
+        let mut stranger_speaks = false;
         let mut reported = core::mem::take(&mut self.reported);
         self.network.set.poll(&mut reported);
         for ready in &reported {
             match ready.token {
                 LISTENER => self.accept(),
-                STRANGER => somebody_speaks = true,
+                STRANGER => stranger_speaks = true,
                 TIMER => self.take_time(),
                 wire => self.serve(wire as u32, *ready),
             }
         }
         self.reported = reported;
-        if somebody_speaks || self.strangers.deadline().is_some_and(|until| until <= Instant::now()) {
+        if stranger_speaks || self.strangers.deadline().is_some_and(|until| until <= Instant::now()) {
             self.hear();
         }
         if !self.unsettled.is_empty() {

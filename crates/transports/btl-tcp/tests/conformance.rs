@@ -1,7 +1,7 @@
 //! The suite between endpoints of this host, and what happens when one of them goes.
 
 use btl::{Btl, Class, Event, Farewells, Peer};
-use btl_conformance::World;
+use btl_conformance::Endpoints;
 use btl_tcp::{JobProof, Listening, Tcp, TcpParams};
 
 fn ends(ranks: u32, params: &TcpParams) -> Vec<Tcp> {
@@ -17,22 +17,22 @@ fn params() -> TcpParams {
 }
 
 mod defaults {
-    fn world() -> super::World<super::Tcp> {
-        super::World { ends: super::ends(3, &super::params()) }
+    fn world() -> super::Endpoints<super::Tcp> {
+        super::Endpoints { ends: super::ends(3, &super::params()) }
     }
     btl_conformance::suite!(world);
 }
 
 mod signed {
-    fn world() -> super::World<super::Tcp> {
+    fn world() -> super::Endpoints<super::Tcp> {
         let params = super::TcpParams { security: btl_tcp::Security::Integrity, ..super::params() };
-        super::World { ends: super::ends(3, &params) }
+        super::Endpoints { ends: super::ends(3, &params) }
     }
     btl_conformance::suite!(world);
 }
 
 mod encrypted {
-    fn world() -> super::World<super::Tcp> {
+    fn world() -> super::Endpoints<super::Tcp> {
         let params = super::TcpParams {
             security: btl_tcp::Security::Encrypt,
             max_send_size: 1500,
@@ -41,23 +41,23 @@ mod encrypted {
             striping: 4096,
             ..super::params()
         };
-        super::World { ends: super::ends(3, &params) }
+        super::Endpoints { ends: super::ends(3, &params) }
     }
     btl_conformance::suite!(world);
 }
 
 mod little_room {
-    fn world() -> super::World<super::Tcp> {
+    fn world() -> super::Endpoints<super::Tcp> {
         let params = super::TcpParams { max_send_size: 1500, out_buffer: 0, ..super::params() };
-        super::World { ends: super::ends(3, &params) }
+        super::Endpoints { ends: super::ends(3, &params) }
     }
     btl_conformance::suite!(world);
 }
 
 mod lanes {
-    fn world() -> super::World<super::Tcp> {
+    fn world() -> super::Endpoints<super::Tcp> {
         let params = super::TcpParams { links: 3, striping: 4096, ..super::params() };
-        super::World { ends: super::ends(3, &params) }
+        super::Endpoints { ends: super::ends(3, &params) }
     }
     btl_conformance::suite!(world);
 }
@@ -146,18 +146,18 @@ fn leaves_while_its_peer_computes(params: &TcpParams) {
 }
 
 mod few_encrypted_connections {
-    fn world() -> super::World<super::Tcp> {
+    fn world() -> super::Endpoints<super::Tcp> {
         let params =
             super::TcpParams { connections: 2, security: btl_tcp::Security::Encrypt, ..super::params() };
-        super::World { ends: super::ends(3, &params) }
+        super::Endpoints { ends: super::ends(3, &params) }
     }
     btl_conformance::suite!(world);
 }
 
 mod few_connections {
-    fn world() -> super::World<super::Tcp> {
+    fn world() -> super::Endpoints<super::Tcp> {
         let params = super::TcpParams { connections: 2, ..super::params() };
-        super::World { ends: super::ends(3, &params) }
+        super::Endpoints { ends: super::ends(3, &params) }
     }
     btl_conformance::suite!(world);
 }

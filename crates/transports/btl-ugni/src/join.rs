@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use btl::join::report;
-use btl::{Cards, Join, Lines, Peer, Start, hex};
+use btl::{Cards, Join, Lines, Peer, Start};
 use gni::{InstId, JobKey, Modes, PeAddr, Time};
 use gni_soft::host::{self, HostConfig, HostNic};
 use gni_soft::{FaultPlan, GniParams, NicConfig, NodeLimits, Reach, SoftNic};
 use mca::Quantity::Sum;
 use mca::Variable;
+use mem::hex;
 use rcache::RcacheParams;
 use shm::doorbell::Doorbell;
 
@@ -68,8 +69,7 @@ impl Join for Joining {
         start.job.put(ADDRESS, &hex::text(&PeerAddress::of(&nic).to_bytes()))?;
         // Processes of one node find each other by name; only NICs apart, or so set, state how they are reached.
         let near = !gni.listen && gni.reach != Reach::Tcp && given_pe().is_none();
-        let is_set = |param| start.values.setting(param).source != mca::Source::Default;
-        Ok(Joining { nic, params, rcache, near, is_tuned: UgniParams::PARAMS.iter().any(is_set) })
+        Ok(Joining { nic, params, rcache, near, is_tuned: !start.values.are_defaults(UgniParams::PARAMS) })
     }
 
     fn open(self, job: &mut dyn Cards, _below: ()) -> Result<Gemini, Lines> {

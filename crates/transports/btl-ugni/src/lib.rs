@@ -92,7 +92,7 @@ mod stats;
 mod transport;
 
 pub use memory::Interface;
-pub use params::{MailboxSteps, Notice, Plan, UgniParams, Unusable, UseMsgq};
+pub use params::{MailboxSteps, Notice, UgniParams, UgniPlan, Unusable, UseMsgq};
 pub use peers::{BadAddress, PeerAddress};
 pub use stats::Stats;
 pub use transport::{Job, SetupError, Ugni};

@@ -77,7 +77,7 @@ mca::params! {
 
 /// The numbers in effect for one job.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Plan {
+pub struct UgniPlan {
     /// Largest mailbox message, in bytes.
     pub smsg_limit: usize,
     /// Largest payload sent eagerly, in bytes.
@@ -245,7 +245,7 @@ impl UgniParams {
     ///
     /// # Errors
     /// [`Unusable`].
-    pub fn plan(&self, ranks: usize, local_ranks: usize, mdds: u32) -> Result<Plan, Unusable> {
+    pub fn plan(&self, ranks: usize, local_ranks: usize, mdds: u32) -> Result<UgniPlan, Unusable> {
         let msgq = match self.use_msgq {
             UseMsgq::Never => false,
             UseMsgq::Auto => ranks as i64 >= self.msgq_ranks,
@@ -267,7 +267,7 @@ impl UgniParams {
             true => self.eager_limit.min(smsg_limit - wire::SEND_MOST),
             false => self.eager_limit,
         };
-        Ok(Plan {
+        Ok(UgniPlan {
             smsg_limit,
             eager_limit,
             max_send: self.max_send_size.max(eager_limit),

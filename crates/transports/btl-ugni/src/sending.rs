@@ -9,7 +9,7 @@ use rdma::Control;
 use rdma::wire::{self, Head};
 
 /// The `msg_id` of messages that nothing waits for.
-const NOBODY: u32 = u32::MAX;
+const UNAWAITED: u32 = u32::MAX;
 
 impl<N: Gni, C: Clock> Ugni<N, C> {
     #[inline]
@@ -43,7 +43,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
             }
             return Ok(());
         }
-        self.send_short((ep, boxed), head.as_bytes(), payload, NOBODY, wire::SEND)?;
+        self.send_short((ep, boxed), head.as_bytes(), payload, UNAWAITED, wire::SEND)?;
         if boxed {
             self.stats.smsg_sends += 1;
         } else {
@@ -115,7 +115,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         let (head, tag) = self.eager.message(self.own_number(to.1), control);
         let msg_id = match control {
             Control::GetInit(name) => name,
-            Control::Complete(_) => NOBODY,
+            Control::Complete(_) => UNAWAITED,
         };
         let mut nothing = UserMem::EMPTY;
         self.send_short(to, head.as_bytes(), &mut nothing, msg_id, tag)?;
@@ -168,7 +168,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
             match self.nic.cq_get_event(self.queues.messages) {
                 Ok(entry) => {
                     self.messages_out -= 1;
-                    if entry.msg_id() != NOBODY {
+                    if entry.msg_id() != UNAWAITED {
                         self.eager.left(entry.msg_id());
                     }
                 }

@@ -3,7 +3,7 @@
 use crate::arrivals::Token;
 use crate::connect::Connections;
 use crate::mailboxes::MailboxPool;
-use crate::params::{Plan, UgniParams, Unusable};
+use crate::params::{UgniParams, UgniPlan, Unusable};
 use crate::peers::{Directory, PeerAddress};
 use crate::rdma::Transfer;
 use crate::remote;
@@ -40,7 +40,7 @@ pub struct Ugni<N: Gni, C: Clock> {
     pub(crate) job: Job,
     pub(crate) directory: Directory,
     pub(crate) params: Arc<UgniParams>,
-    pub(crate) plan: Plan,
+    pub(crate) plan: UgniPlan,
     limits: Limits,
     pub(crate) queues: Queues,
     pub(crate) connections: Connections,
@@ -227,7 +227,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
     }
 
     /// The numbers in effect, and what they leave unreachable.
-    pub fn plan(&self) -> &Plan {
+    pub fn plan(&self) -> &UgniPlan {
         &self.plan
     }
 
@@ -338,7 +338,7 @@ fn try_room<N: Gni>(nic: &mut N, blocks: [usize; 3]) -> Result<(), SetupError> {
     seen.map_err(|error| SetupError::NoRoom { bytes: blocks.iter().sum(), error, mdd, mrt })
 }
 
-fn limits(params: &UgniParams, plan: &Plan) -> Limits {
+fn limits(params: &UgniParams, plan: &UgniPlan) -> Limits {
     let align = gni::limits::GET_ALIGN as usize;
     Limits {
         eager: plan.eager_limit,

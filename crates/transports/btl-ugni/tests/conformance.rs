@@ -2,11 +2,11 @@
 //! memory and sockets.
 
 use btl::{Btl, Peer};
-use btl_conformance::World as Ends;
+use btl_conformance::Endpoints;
 use btl_ugni::{Job, PeerAddress, Ugni, UgniParams, UseMsgq};
 use gni::{Gni, InstId, JobKey, Modes, PeAddr, Time};
 use gni_soft::host::{self, HostConfig, HostNic, Reach};
-use gni_soft::inproc::{InProc, World, WorldConfig};
+use gni_soft::inproc::{InProc, NetworkConfig, SharedNetwork};
 use gni_soft::{FaultPlan, NicConfig, SoftNic};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -27,7 +27,7 @@ fn slow_clock() -> Time {
 }
 
 /// Transports over these NICs, in the order of their instances, connected where that takes no choice.
-fn ends<N: Gni>(nics: Vec<N>, params: &UgniParams, clock: Clock) -> Ends<Ugni<N, Clock>> {
+fn ends<N: Gni>(nics: Vec<N>, params: &UgniParams, clock: Clock) -> Endpoints<Ugni<N, Clock>> {
     let peers: Arc<[PeerAddress]> = nics.iter().map(PeerAddress::of).collect();
     let make = |(rank, nic)| {
         let job = Job { me: Peer(rank), peers: Arc::clone(&peers), local_ranks: peers.len() };
@@ -35,7 +35,7 @@ fn ends<N: Gni>(nics: Vec<N>, params: &UgniParams, clock: Clock) -> Ends<Ugni<N,
     };
     let mut ends: Vec<_> = (0..).zip(nics).map(make).collect();
     connect(&mut ends);
-    Ends { ends }
+    Endpoints { ends }
 }
 
 /// Sends one message each way between all pairs, so that no case sees a connection being made.
@@ -67,7 +67,7 @@ fn in_process(ranks: u32, params: &UgniParams, faults: &str) -> Local {
 }
 
 fn in_process_nics(ranks: u32, faults: &str) -> Vec<SoftNic<InProc>> {
-    let world = World::new(WorldConfig::default());
+    let world = SharedNetwork::new(NetworkConfig::default());
     let nic = |rank: u32| {
         let faults = FaultPlan::parse(faults).expect("a plan");
         let faults = FaultPlan { seed: faults.seed + u64::from(rank), ..faults };
@@ -178,8 +178,8 @@ macro_rules! no_hurry {
     };
 }
 
-type Local = Ends<Ugni<SoftNic<InProc>, Clock>>;
-type Host = Ends<Ugni<SoftNic<HostNic>, Clock>>;
+type Local = Endpoints<Ugni<SoftNic<InProc>, Clock>>;
+type Host = Endpoints<Ugni<SoftNic<HostNic>, Clock>>;
 
 mod defaults {
     fn world() -> super::Local {

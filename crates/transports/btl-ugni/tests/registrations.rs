@@ -3,7 +3,7 @@
 use btl::{Access, Btl, Event, Peer, Refusal};
 use btl_ugni::{Job, PeerAddress, Ugni, UgniParams};
 use gni::{InstId, JobKey, Modes, PeAddr, Time};
-use gni_soft::inproc::{InProc, World, WorldConfig};
+use gni_soft::inproc::{InProc, NetworkConfig, SharedNetwork};
 use gni_soft::{NicConfig, NodeLimits, SoftNic};
 use mem::UserMem;
 use rcache::{Monitor, Trusting, Watch};
@@ -22,7 +22,7 @@ fn clock() -> Time {
 /// Two transports, each on a node with `mdds` memory descriptors; `None` where io_uring is missing.
 fn pair(watch: &Arc<dyn Watch>, mdds: u32) -> Option<[End; 2]> {
     let limits = NodeLimits { mdds, ..NodeLimits::default() };
-    let world = World::new(WorldConfig { limits, pinned: true, ..WorldConfig::default() });
+    let world = SharedNetwork::new(NetworkConfig { limits, pinned: true, ..NetworkConfig::default() });
     let nic = |rank| {
         let (pe, inst, key) = (PeAddr(rank), InstId(rank), JobKey::for_job(0));
         world.attach(pe, inst, key, Modes::default(), NicConfig::default()).ok()

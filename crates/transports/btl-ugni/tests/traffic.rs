@@ -4,7 +4,7 @@
 use btl::{Access, Btl, Event, Peer, Refusal, RemoteKey};
 use btl_ugni::{Job, PeerAddress, Ugni, UgniParams, UseMsgq};
 use gni::{InstId, JobKey, Modes, PeAddr, Time};
-use gni_soft::inproc::{InProc, World, WorldConfig};
+use gni_soft::inproc::{InProc, NetworkConfig, SharedNetwork};
 use gni_soft::{FaultPlan, NicConfig, NodeLimits, SoftNic};
 use mem::UserMem;
 use proptest::prelude::*;
@@ -102,7 +102,7 @@ struct Run {
 impl Run {
     fn new(setting: &Setting) -> Run {
         let limits = NodeLimits { mdds: setting.mdds, ..NodeLimits::default() };
-        let world = World::new(WorldConfig { limits, ..WorldConfig::default() });
+        let world = SharedNetwork::new(NetworkConfig { limits, ..NetworkConfig::default() });
         let nics: Vec<_> = (0..setting.ranks)
             .map(|rank| {
                 let faults =
@@ -191,7 +191,7 @@ fn receive(end: &mut End, rank: usize, setting: &Setting, seen: &[u32]) -> Optio
     };
     let candidates: Vec<usize> = (0..setting.messages.len()).filter(fits).collect();
     let number = candidates.iter().find(|&&number| seen[number] == 0).or(candidates.first());
-    let number = *number.expect("an arrival that nobody sent, or damaged");
+    let number = *number.expect("an arrival that no process sent, or damaged");
     end.release(arrival);
     Some(number)
 }

@@ -31,18 +31,18 @@ const BOUNCE: u64 = 1 << 63;
 
 /// A bounce buffer, by its owner's place on the node.
 #[derive(Clone, Copy)]
-struct Place {
+struct BounceBuffer {
     owner: u32,
     bounce: u32,
 }
 
-impl Place {
+impl BounceBuffer {
     fn token(self) -> u64 {
         BOUNCE | u64::from(self.owner) << 32 | u64::from(self.bounce)
     }
 
-    fn of(token: u64) -> Place {
-        Place { owner: (token >> 32) as u32 & 0xFFFF, bounce: token as u32 }
+    fn of(token: u64) -> BounceBuffer {
+        BounceBuffer { owner: (token >> 32) as u32 & 0xFFFF, bounce: token as u32 }
     }
 }
 
@@ -228,7 +228,9 @@ impl Vader {
     fn look_into_queue(&mut self) -> bool {
         while let Some(entry) = self.inbox.take() {
             let found = match Entry::decode(entry) {
-                Some(Entry::Bounce { owner, bounce }) => self.open_bounce(owner, Place { owner, bounce }),
+                Some(Entry::Bounce { owner, bounce }) => {
+                    self.open_bounce(owner, BounceBuffer { owner, bounce })
+                }
                 Some(Entry::Fastbox { sender, number }) => self.admit(sender, number),
                 None => false,
             };
@@ -240,7 +242,7 @@ impl Vader {
     }
 
     /// Opens a message in a bounce buffer; not when the reference or the content is not one that a sender makes.
-    fn open_bounce(&mut self, sender: u32, place: Place) -> bool {
+    fn open_bounce(&mut self, sender: u32, place: BounceBuffer) -> bool {
         let Some(link) = self.links.get(sender as usize) else { return false };
         let peer = link.peer;
         let Some(views) = self.bounce(sender, place) else {
@@ -252,14 +254,14 @@ impl Vader {
     }
 
     /// Which bounce buffer a note of the peer at `sender` means.
-    fn place(&self, sender: u32, note: u64) -> Place {
+    fn place(&self, sender: u32, note: u64) -> BounceBuffer {
         let owner = if note & BORROWED != 0 { self.me } else { sender };
-        Place { owner, bounce: note as u32 }
+        BounceBuffer { owner, bounce: note as u32 }
     }
 
     /// What the peer at `sender` has put into a bounce buffer.
-    fn bounce(&self, sender: u32, place: Place) -> Option<Views<'static>> {
-        let Place { owner, bounce } = place;
+    fn bounce(&self, sender: u32, place: BounceBuffer) -> Option<Views<'static>> {
+        let BounceBuffer { owner, bounce } = place;
         let head = self.segment.bounce_heads(owner as usize).get(bounce as usize)?;
         if owner != sender && !head.is_borrowed() {
             return None;
@@ -289,7 +291,7 @@ impl Vader {
     pub(crate) fn give_back(&mut self, arrival: Arrival) {
         let token = arrival.token;
         if token & BOUNCE != 0 {
-            self.give_back_bounce(Place::of(token));
+            self.give_back_bounce(BounceBuffer::of(token));
             return;
         }
         let link = &mut self.links[token as usize];
@@ -300,7 +302,7 @@ impl Vader {
 
     /// Frees a bounce buffer. If it is a peer's, it may carry our next message to that peer.
     #[inline(never)]
-    fn give_back_bounce(&mut self, Place { owner, bounce }: Place) {
+    fn give_back_bounce(&mut self, BounceBuffer { owner, bounce }: BounceBuffer) {
         self.segment.bounce_heads(owner as usize)[bounce as usize].free();
         if owner == self.me {
             return;

@@ -6,7 +6,7 @@
 
 use btl::{Access, Peer};
 use mem::UserMem;
-use node::{Node, Process, Runs, Way, ring};
+use node::{CopyDirection, Node, Process, Runs, ring};
 use platform::cma;
 use shm::joint::{Control, GENERATIONS, Generation, Job};
 
@@ -164,7 +164,9 @@ impl Offer {
         };
         // SAFETY: the memory's constructor vouches that each run may be read until it is concealed, which ends the
         // offer.
-        unsafe { node.copy_runs(process, Way::Push, (ours, job.offset + start), (theirs, start), len) }
+        unsafe {
+            node.copy_runs(process, CopyDirection::Push, (ours, job.offset + start), (theirs, start), len)
+        }
     }
 }
 
@@ -185,7 +187,7 @@ pub(crate) struct Share {
 
 /// How a joint copy stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum CopyProgress {
     /// This chunk is the receiver's to pull.
     Pull(u64),
     /// The owner still pushes.
@@ -211,19 +213,19 @@ impl Share {
         self.opened
     }
 
-    /// What the receiver has to do next. After [`Step::Pull`] it calls [`Share::pulled`] or [`Share::give_up`].
+    /// What the receiver has to do next. After [`CopyProgress::Pull`] it calls [`Share::pulled`] or [`Share::give_up`].
     /// `owner_ended`: whether the owner's process has.
-    pub fn step(&mut self, owner_ended: impl Fn() -> bool, wake_owner: impl FnOnce()) -> Step {
+    pub fn step(&mut self, owner_ended: impl Fn() -> bool, wake_owner: impl FnOnce()) -> CopyProgress {
         if !self.opened {
             self.opened = true;
             if !self.control.open(self.generation, &self.job) {
-                return Step::Ended;
+                return CopyProgress::Ended;
             }
             wake_owner();
         }
         let chunks = self.job.chunks();
         if let Some(chunk) = self.control.claim(self.generation, chunks) {
-            return Step::Pull(chunk);
+            return CopyProgress::Pull(chunk);
         }
         let (pushed, failed) = self.control.progress(self.generation);
         if let Some(chunk) = failed
@@ -231,13 +233,17 @@ impl Share {
             && chunk < chunks
         {
             self.repaired = true;
-            return Step::Pull(chunk);
+            return CopyProgress::Pull(chunk);
         }
         if self.pulled + pushed >= chunks {
-            return Step::Done;
+            return CopyProgress::Done;
         }
         self.idle += 1;
-        if self.idle.is_multiple_of(POLLS_PER_CHECK) && owner_ended() { Step::Lost } else { Step::Wait }
+        if self.idle.is_multiple_of(POLLS_PER_CHECK) && owner_ended() {
+            CopyProgress::Lost
+        } else {
+            CopyProgress::Wait
+        }
     }
 
     /// Offset and length of a chunk.

@@ -7,11 +7,11 @@
 
 use btl::{Access, Event, Peer, Refusal, RemoteKey};
 use mem::UserMem;
-use node::{MOST_RUNS, Node, Process, Runs, Way};
+use node::{CopyDirection, MOST_RUNS, Node, Process, Runs};
 use platform::cma;
 use shm::joint::Job;
 
-use crate::joint_copy::{Exposed, Share, Step};
+use crate::joint_copy::{CopyProgress, Exposed, Share};
 use crate::transport::Vader;
 
 /// Set in an address that is that of a table. No user address of a process has this bit.
@@ -244,11 +244,11 @@ impl Vader {
         let owner = copy.process.place();
         let owner_ended = || self.node.has_ended_at(owner);
         match share.step(owner_ended, || self.wake_owner(owner)) {
-            Step::Done => return Ok(true),
-            Step::Ended => return Err(cma::Failure::Fault),
-            Step::Lost => return Err(cma::Failure::Gone),
-            Step::Wait => {}
-            Step::Pull(chunk) => {
+            CopyProgress::Done => return Ok(true),
+            CopyProgress::Ended => return Err(cma::Failure::Fault),
+            CopyProgress::Lost => return Err(cma::Failure::Gone),
+            CopyProgress::Wait => {}
+            CopyProgress::Pull(chunk) => {
                 let (start, len) = share.part(chunk);
                 if let Err(failure) = copy.move_part(&self.node, start, len) {
                     share.give_up(owner_ended);
@@ -282,7 +282,7 @@ impl Copy {
                 let Scattered { ours, theirs, offset, .. } = scattered.as_ref();
                 let (ours, theirs) = ((ours, start as u64), (theirs, offset + start as u64));
                 // SAFETY: the memory's constructor vouches that each run may be written until the copy is reported.
-                unsafe { node.copy_runs(self.process, Way::Pull, ours, theirs, len as u64) }
+                unsafe { node.copy_runs(self.process, CopyDirection::Pull, ours, theirs, len as u64) }
             }
         }
     }

@@ -45,7 +45,6 @@ mod class;
 mod credits;
 mod farewell;
 mod fast_path;
-pub mod hex;
 pub mod join;
 mod poll;
 mod remote;

@@ -88,7 +88,7 @@ pub use doorbells::{ring, ring_each};
 pub use params::{NodeParams, SingleCopy};
 pub use platform::cma::Failure as CopyFailure;
 pub use reach::Process;
-pub use runs::{MOST_RUNS, Runs, Way};
+pub use runs::{CopyDirection, MOST_RUNS, Runs};
 pub use segments::{SegmentTicket, SharedSegment};
 
 use huge_pages::HugePages;

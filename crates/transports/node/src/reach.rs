@@ -16,7 +16,7 @@ use platform::cma;
 use shm::Segment;
 
 use crate::mapped::Mapped;
-use crate::{Node, Runs, Way, runs};
+use crate::{CopyDirection, Node, Runs, runs};
 
 /// A process of this node whose memory is reached.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -238,7 +238,7 @@ impl Node {
     pub unsafe fn copy_runs(
         &self,
         process: Process,
-        way: Way,
+        way: CopyDirection,
         ours: (&Runs, u64),
         theirs: (&Runs, u64),
         len: u64,

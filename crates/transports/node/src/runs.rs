@@ -105,7 +105,7 @@ fn read_words(pid: i32, address: u64, into: &mut [u64]) -> Result<(), Refusal> {
 
 /// Which way a copy goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Way {
+pub enum CopyDirection {
     /// From the peer's memory to ours.
     Pull,
     /// From ours to the peer's.
@@ -121,7 +121,7 @@ pub enum Way {
 /// As `cma::read`.
 pub(crate) unsafe fn copy(
     pid: i32,
-    way: Way,
+    way: CopyDirection,
     (ours, at): (&Runs, u64),
     (theirs, other_at): (&Runs, u64),
     len: u64,
@@ -131,8 +131,8 @@ pub(crate) unsafe fn copy(
     // SAFETY: the caller's promise, for pieces that lie within the runs.
     unsafe {
         match way {
-            Way::Pull => cma::read_pieces(pid, &remote, &local),
-            Way::Push => cma::write_pieces(pid, &remote, &local),
+            CopyDirection::Pull => cma::read_pieces(pid, &remote, &local),
+            CopyDirection::Push => cma::write_pieces(pid, &remote, &local),
         }
     }
 }
@@ -180,7 +180,7 @@ mod tests {
         let theirs = Runs::collect([(base, 10), (base + 20, 10)].into_iter()).unwrap();
         let ours = Runs::collect([(into + 5, 3), (into + 50, 17)].into_iter()).unwrap();
         // SAFETY: both arrays are ours, and longer than what the runs name.
-        let copied = unsafe { copy(pid, Way::Pull, (&ours, 0), (&theirs, 0), 20) };
+        let copied = unsafe { copy(pid, CopyDirection::Pull, (&ours, 0), (&theirs, 0), 20) };
         if copied.is_err() {
             return;
         }

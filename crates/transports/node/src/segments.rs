@@ -82,7 +82,7 @@ const WORDS: usize = 3;
 /// What a process must know to map a shared segment: four words that any message may carry.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct SegmentTicket {
-    place: Place,
+    place: Backing,
     /// The head included.
     bytes: u64,
     nonce: [u64; 2],
@@ -90,7 +90,7 @@ pub struct SegmentTicket {
 
 /// Where the memory is found.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Place {
+enum Backing {
     /// In the file that its maker has open under this number.
     Descriptor(i32),
     /// In the node's file, from this byte on.
@@ -154,8 +154,8 @@ impl SharedSegment {
     pub fn ticket(&self) -> Option<SegmentTicket> {
         let place = match &self.is_in {
             _ if !self.is_offered => return None,
-            In::File(fd) => Place::Descriptor(fd.as_ref()?.as_raw_fd()),
-            In::Node(part) => Place::Node(part.at.start),
+            In::File(fd) => Backing::Descriptor(fd.as_ref()?.as_raw_fd()),
+            In::Node(part) => Backing::Node(part.at.start),
         };
         Some(SegmentTicket { place, bytes: self.memory.len() as u64, nonce: self.nonce })
     }
@@ -223,8 +223,8 @@ impl SegmentTicket {
     /// The words for a message.
     pub fn words(&self) -> [u64; 4] {
         let first = match self.place {
-            Place::Descriptor(number) => number as u64,
-            Place::Node(start) => IN_NODE | (start / PAGE),
+            Backing::Descriptor(number) => number as u64,
+            Backing::Node(start) => IN_NODE | (start / PAGE),
         };
         [first, self.bytes, self.nonce[0], self.nonce[1]]
     }
@@ -233,8 +233,8 @@ impl SegmentTicket {
     pub fn from_words([place, bytes, first, second]: [u64; 4]) -> Option<SegmentTicket> {
         let fits = bytes >= PAGE && bytes.is_multiple_of(PAGE) && i64::try_from(bytes).is_ok();
         let place = match place & IN_NODE {
-            0 => Place::Descriptor(i32::try_from(place).ok()?),
-            _ => Place::Node((place & !IN_NODE).checked_mul(PAGE)?),
+            0 => Backing::Descriptor(i32::try_from(place).ok()?),
+            _ => Backing::Node((place & !IN_NODE).checked_mul(PAGE)?),
         };
         fits.then_some(SegmentTicket { place, bytes, nonce: [first, second] })
     }
@@ -338,8 +338,8 @@ impl Node {
         wish: usize,
     ) -> Result<SharedSegment, TakeError> {
         let number = match ticket.place {
-            Place::Descriptor(number) => number,
-            Place::Node(start) => {
+            Backing::Descriptor(number) => number,
+            Backing::Node(start) => {
                 let file = self.file.as_ref().filter(|_| self.place_of(peer).is_some());
                 let file = file.ok_or(TakeError::Unknown)?;
                 return ticket.map_part(file, &arena::room(file, self.segment.layout()), start, wish);
@@ -367,8 +367,8 @@ mod tests {
 
     fn number_of(ticket: &SegmentTicket) -> i32 {
         match ticket.place {
-            Place::Descriptor(number) => number,
-            Place::Node(_) => panic!("a file of its own"),
+            Backing::Descriptor(number) => number,
+            Backing::Node(_) => panic!("a file of its own"),
         }
     }
 
@@ -432,7 +432,7 @@ mod tests {
         let open = MemoryFile::create(8192).unwrap();
         open.allocate_step(0).unwrap();
         refused(
-            &SegmentTicket { place: Place::Descriptor(open.fd.as_raw_fd()), ..ticket },
+            &SegmentTicket { place: Backing::Descriptor(open.fd.as_raw_fd()), ..ticket },
             "it is no sealed memory file",
         );
         let text = File::open("/proc/self/maps").unwrap();

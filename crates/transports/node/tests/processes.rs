@@ -23,7 +23,7 @@ fn main() {
         ("a process id that is another's is refused", 3, another_process_is_refused),
         ("users that may open nothing of each other share memory", 3, strangers_share_memory),
         ("the last user gives memory back, and no other", 3, the_last_user_gives_memory_back),
-        ("places that nobody gave are refused", 2, places_that_nobody_gave_are_refused),
+        ("places that no rank gave are refused", 2, places_that_no_rank_gave_are_refused),
         ("places that were given are not given again", 2, places_are_given_once),
         ("an end is seen whatever the process id is by now", 3, an_end_is_seen),
         ("memory is not copied from who has another number", 2, copies_need_the_number),
@@ -189,7 +189,7 @@ fn another_process_is_refused(p: &Process) {
     let confused = attach(&MemoryFile::create(0).expect("a file"), p.rank, pids, true);
     let ticket = SegmentTicket::from_words(p.read()).expect("a ticket");
     assert!(matches!(confused.map_segment(Peer(0), &ticket), Err(TakeError::NotOffered(_))));
-    assert!(!confused.can_read(Peer(0)), "nobody has proven anything");
+    assert!(!confused.can_read(Peer(0)), "no process has proven anything");
     p.meet_all(2);
 }
 
@@ -261,7 +261,7 @@ fn the_last_user_gives_memory_back(p: &Process) {
     assert_eq!(allocated(p), before, "a look at what is gone brings nothing back");
 }
 
-fn places_that_nobody_gave_are_refused(p: &Process) {
+fn places_that_no_rank_gave_are_refused(p: &Process) {
     const IN_NODE: u64 = 1 << 63;
     if p.rank == 0 {
         let made = p.node.create_segment(4096, 0).expect("memory");

@@ -113,7 +113,7 @@ fn publish(process: &Process, word: &AtomicU32, taken: impl Fn(&State) -> u32, a
     }
 }
 
-fn nobody_sleeps_on(shared: bool) {
+fn no_process_sleeps_on(shared: bool) {
     let process = Process::new(shared);
     let over = |state: &State| {
         let others = if shared { ROUNDS } else { 0 };
@@ -151,11 +151,11 @@ fn nobody_sleeps_on(shared: bool) {
 }
 
 #[test]
-fn nobody_sleeps_on_where_only_this_process_rings() {
-    nobody_sleeps_on(false);
+fn no_process_sleeps_on_where_only_this_process_rings() {
+    no_process_sleeps_on(false);
 }
 
 #[test]
-fn nobody_sleeps_on_where_others_ring() {
-    nobody_sleeps_on(true);
+fn no_process_sleeps_on_where_others_ring() {
+    no_process_sleeps_on(true);
 }

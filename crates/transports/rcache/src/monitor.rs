@@ -5,7 +5,7 @@
 
 use crate::extent::Extent;
 use crate::uffd::{self, Change, Message, Uffd};
-use crate::validity::Table;
+use crate::validity::WatchTable;
 use crate::watch::{Watch, WatchId};
 use core::fmt;
 use std::io;
@@ -32,7 +32,7 @@ pub struct Monitor {
 #[derive(Debug)]
 struct Shared {
     uffd: Uffd,
-    table: Table,
+    table: WatchTable,
     stop: OwnedFd,
 }
 
@@ -61,7 +61,7 @@ impl Monitor {
     pub fn start() -> Result<Monitor, Refused> {
         let uffd = Uffd::open().map_err(Refused)?;
         let stop = uffd::bell().map_err(Refused)?;
-        let shared = Arc::new(Shared { uffd, table: Table::new(SLOTS), stop });
+        let shared = Arc::new(Shared { uffd, table: WatchTable::new(SLOTS), stop });
         let thread = {
             let shared = Arc::clone(&shared);
             let builder = std::thread::Builder::new().name("rcache".into()).stack_size(STACK);

@@ -24,7 +24,7 @@ use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence, yield_now}
 
 /// Watched ranges by number.
 #[derive(Debug)]
-pub struct Table {
+pub struct WatchTable {
     /// Odd while the monitor has read events that are not in the table yet.
     handling: AtomicU32,
     /// Slots below this have been used.
@@ -44,12 +44,12 @@ const FREE: u32 = 0;
 const VALID: u32 = 1;
 const INVALID: u32 = 2;
 
-impl Table {
+impl WatchTable {
     /// A table for `slots` ranges.
-    pub fn new(slots: usize) -> Table {
+    pub fn new(slots: usize) -> WatchTable {
         let slot =
             || Slot { state: AtomicU32::new(FREE), start: AtomicUsize::new(0), end: AtomicUsize::new(0) };
-        Table {
+        WatchTable {
             handling: AtomicU32::new(0),
             used: AtomicU32::new(0),
             invalidations: AtomicU64::new(0),
@@ -85,7 +85,7 @@ impl Table {
         self.slots[slot as usize].state.store(FREE, Ordering::Release);
     }
 
-    /// Whether the range of a slot has not changed. Means something after [`Table::settle`].
+    /// Whether the range of a slot has not changed. Means something after [`WatchTable::settle`].
     pub fn is_valid(&self, slot: u32) -> bool {
         self.slots[slot as usize].state.load(Ordering::Acquire) == VALID
     }

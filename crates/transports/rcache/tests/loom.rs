@@ -8,7 +8,7 @@ use loom::sync::atomic::{AtomicU32, AtomicUsize, Ordering, fence};
 use loom::sync::{Arc, Condvar, Mutex};
 use loom::thread;
 use rcache::Extent;
-use rcache::validity::Table;
+use rcache::validity::WatchTable;
 
 const RANGE: Extent = Extent { start: 4096, end: 8192 };
 
@@ -48,7 +48,7 @@ impl Kernel {
     }
 
     /// What the monitor thread does with its one event.
-    fn monitor(&self, table: &Table) {
+    fn monitor(&self, table: &WatchTable) {
         let mut event = self.event.lock().unwrap();
         while *event != 1 {
             event = self.turn.wait(event).unwrap();
@@ -61,7 +61,7 @@ impl Kernel {
         table.end();
     }
 
-    fn settle(&self, table: &Table) {
+    fn settle(&self, table: &WatchTable) {
         while self.changing.load(Ordering::SeqCst) != 0 {
             thread::yield_now();
         }
@@ -85,7 +85,7 @@ fn model(body: impl Fn() + Sync + Send + 'static) {
 #[test]
 fn no_stale_registration_after_munmap_has_returned() {
     model(|| {
-        let (kernel, table) = (Arc::new(Kernel::new()), Arc::new(Table::new(1)));
+        let (kernel, table) = (Arc::new(Kernel::new()), Arc::new(WatchTable::new(1)));
         let monitor = {
             let (kernel, table) = (Arc::clone(&kernel), Arc::clone(&table));
             thread::spawn(move || kernel.monitor(&table))
@@ -105,7 +105,7 @@ fn no_stale_registration_after_munmap_has_returned() {
 #[test]
 fn no_stale_registration_for_who_gets_the_address() {
     model(|| {
-        let (kernel, table) = (Arc::new(Kernel::new()), Arc::new(Table::new(1)));
+        let (kernel, table) = (Arc::new(Kernel::new()), Arc::new(WatchTable::new(1)));
         table.take(0, RANGE);
         assert_eq!(kernel.register(), 1);
         let monitor = {
@@ -129,7 +129,7 @@ fn no_stale_registration_for_who_gets_the_address() {
 #[test]
 fn a_slot_taken_meanwhile_is_found_or_fresh() {
     model(|| {
-        let (kernel, table) = (Arc::new(Kernel::new()), Arc::new(Table::new(1)));
+        let (kernel, table) = (Arc::new(Kernel::new()), Arc::new(WatchTable::new(1)));
         let monitor = {
             let (kernel, table) = (Arc::clone(&kernel), Arc::clone(&table));
             thread::spawn(move || kernel.monitor(&table))

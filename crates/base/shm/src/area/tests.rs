@@ -73,7 +73,7 @@ fn a_line_with_more_is_a_line_as_any() {
 }
 
 #[test]
-fn nobody_is_last_where_marks_differ() {
+fn no_rank_is_last_where_marks_differ() {
     let memory = shared(2);
     let (mut one, mut two) = (Area::new(memory, 2, 0), Area::new(memory, 2, 1));
     one.set_mark(7);
@@ -117,7 +117,7 @@ fn a_bounce_is_written_again_only_after_everyone_retired_what_it_held() {
 }
 
 #[test]
-fn who_has_finished_with_the_call_before_keeps_nobody_waiting() {
+fn a_rank_that_has_finished_with_the_call_before_keeps_none_waiting() {
     let members = MOST_RANKS;
     let memory = shared(members);
     let mut areas: Vec<Area> = (0..members).map(|me| Area::new(memory, members, me)).collect();

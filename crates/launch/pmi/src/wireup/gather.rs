@@ -3,7 +3,7 @@
 
 /// A node's place in a tree of all nodes: the children of node i are `k i + 1` to `k i + k`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct TreePlace {
     /// This node.
     pub node: u32,
     /// Nodes of the job.
@@ -12,7 +12,7 @@ pub struct Place {
     pub fan_out: u32,
 }
 
-impl Place {
+impl TreePlace {
     /// The node that this one reports to; `None`: it is the root.
     pub fn parent(&self) -> Option<u32> {
         self.node.checked_sub(1).map(|before| before / self.fan_out.max(1))
@@ -75,7 +75,7 @@ mod tests {
     proptest! {
         #[test]
         fn children_know_their_parents(nodes in 1u32..200, fan_out in 1u32..9) {
-            let place = |node| Place { node, nodes, fan_out };
+            let place = |node| TreePlace { node, nodes, fan_out };
             let mut reached = vec![0];
             let mut at = 0;
             while at < reached.len() {

@@ -17,6 +17,6 @@ mod number;
 mod record;
 mod table;
 
-pub use gather::{Gather, Place};
+pub use gather::{Gather, TreePlace};
 pub use record::{Record, find};
-pub use table::{HEAD, Table, build};
+pub use table::{HEAD, WireupTable, build};

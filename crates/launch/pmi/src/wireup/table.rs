@@ -27,21 +27,21 @@ pub fn build(records: &[Vec<u8>]) -> Vec<u8> {
 
 /// A table behind whatever can be read at a position.
 #[derive(Debug)]
-pub struct Table<R> {
+pub struct WireupTable<R> {
     read: R,
     nodes: u32,
     /// Bytes of the whole table.
     length: u64,
 }
 
-impl<R: Fn(u64, &mut [u8]) -> bool> Table<R> {
+impl<R: Fn(u64, &mut [u8]) -> bool> WireupTable<R> {
     /// A table of `length` bytes. `read` fills a buffer with the bytes from a position on, and returns whether it did.
-    pub fn new(read: R, length: u64) -> Option<Table<R>> {
+    pub fn new(read: R, length: u64) -> Option<WireupTable<R>> {
         let mut head = [0; HEAD];
         if !read(0, &mut head) {
             return None;
         }
-        Some(Table { read, nodes: u32::from_le_bytes(head), length })
+        Some(WireupTable { read, nodes: u32::from_le_bytes(head), length })
     }
 
     /// What the rank at `place` of `node` has put under `key`.
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn over(bytes: &[u8]) -> Option<Table<impl Fn(u64, &mut [u8]) -> bool + '_>> {
+    fn over(bytes: &[u8]) -> Option<WireupTable<impl Fn(u64, &mut [u8]) -> bool + '_>> {
         let read = |at: u64, into: &mut [u8]| {
             let Some(part) =
                 usize::try_from(at).ok().and_then(|at| bytes.get(at..at.checked_add(into.len())?))
@@ -82,7 +82,7 @@ mod tests {
             into.copy_from_slice(part);
             true
         };
-        Table::new(read, bytes.len() as u64)
+        WireupTable::new(read, bytes.len() as u64)
     }
 
     #[test]

@@ -91,7 +91,7 @@ impl Proxy {
         let failure = match status {
             Status::Killed(signal) => Failure::Killed(signal),
             Status::Exited(code) if self.is_inside_mpi(rank) => Failure::ExitedInMpi(code),
-            Status::Exited(code) if awaited && self.server.anybody_waits() => Failure::ExitedBeforeInit(code),
+            Status::Exited(code) if awaited && self.server.has_waiting() => Failure::ExitedBeforeInit(code),
             Status::Exited(0) => return,
             Status::Exited(code) => Failure::Exited(code),
         };

@@ -11,7 +11,7 @@ use rustix::process::Pid;
 
 use super::Proxy;
 use super::rank::Rank;
-use crate::environment::{self, Place};
+use crate::environment::{self, RankPlace};
 use crate::poller::Token;
 use crate::process::Process;
 use crate::signals::Set;
@@ -62,7 +62,7 @@ impl Proxy {
 
     fn start_rank(&mut self, rank: usize, mask: &Set, spawner: &mut Spawner) -> Result<Rank, SpawnError> {
         let (ours, theirs) = self.connection(rank).map_err(at("making a PMI connection"))?;
-        let place = Place {
+        let place = RankPlace {
             rank: self.number(rank),
             size: self.job.node_of.len(),
             local_rank: rank,

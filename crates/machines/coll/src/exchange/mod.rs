@@ -19,8 +19,8 @@ mod prefix;
 mod slots;
 
 pub use parts::{Parts, TOO_LONG};
-pub use place::{Operands, Place};
-pub use plan::{NoPlaces, Places, Plan, Take, Tell};
+pub use place::{Operands, Participant};
+pub use plan::{ExchangePlan, NoPlaces, Places, Take, Tell};
 pub use prefix::Prefix;
 use prefix::fits;
 pub use slots::Slots;
@@ -46,7 +46,7 @@ pub enum Meeting {
 pub struct Exchange<'a, S: Slots, P> {
     slots: S,
     epoch: u64,
-    plan: Plan<'a, S::Kernel, P>,
+    plan: ExchangePlan<'a, S::Kernel, P>,
     published: bool,
     /// The member whose slot is awaited.
     next: usize,
@@ -57,7 +57,7 @@ pub struct Exchange<'a, S: Slots, P> {
 impl<'a, S: Slots, P: Places> Exchange<'a, S, P> {
     /// An exchange in an area that it has to itself, from `epoch` on.
     #[inline(always)]
-    pub fn new(slots: S, epoch: u64, plan: Plan<'a, S::Kernel, P>) -> Self {
+    pub fn new(slots: S, epoch: u64, plan: ExchangePlan<'a, S::Kernel, P>) -> Self {
         Exchange { slots, epoch, next: plan.from.start, plan, published: false, failed: false }
     }
 
@@ -96,9 +96,9 @@ impl<'a, S: Slots, P: Places> Exchange<'a, S, P> {
             return false;
         }
         let seen = match self.plan {
-            Plan { meeting: Meeting::Slots, .. } => self.see_wanted(),
+            ExchangePlan { meeting: Meeting::Slots, .. } => self.see_wanted(),
             // The result is at the flag.
-            Plan { take: Take::Shared { .. }, .. } => self.is_released(),
+            ExchangePlan { take: Take::Shared { .. }, .. } => self.is_released(),
             _ => self.is_released() && self.see_wanted(),
         };
         if seen {
@@ -126,7 +126,7 @@ impl<'a, S: Slots, P: Places> Exchange<'a, S, P> {
             for member in 0..slots.members() {
                 parts.part(room, member).write(blocks.of(member).as_bytes());
             }
-        } else if plan.tell != Tell::Nobody || by_flag || plan.in_place && combines {
+        } else if plan.tell != Tell::None || by_flag || plan.in_place && combines {
             // In place, the result would be written over what is still wanted: the slot keeps it.
             if !slots.has_room(epoch, plan.slot) {
                 return false;
@@ -143,7 +143,7 @@ impl<'a, S: Slots, P: Places> Exchange<'a, S, P> {
             }
         }
         self.published = true;
-        if plan.tell != Tell::Nobody {
+        if plan.tell != Tell::None {
             slots.publish(own, epoch, parts.as_ref().map_or(&[], |(parts, _)| parts.words()));
         }
         if by_flag {

@@ -4,14 +4,14 @@ use core::ops::Range;
 
 use mem::UserMem;
 
-use super::{Meeting, Plan, Prefix, Take, Tell, fits};
+use super::{ExchangePlan, Meeting, Prefix, Take, Tell, fits};
 
 /// Bytes of a block from which to copy two runs around it is faster than to copy it, too.
 const KEPT_FROM: usize = 256;
 
 /// A process among those of an exchange.
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
+pub struct Participant {
     /// Its number.
     pub me: usize,
     /// How many there are.
@@ -35,7 +35,7 @@ pub struct Operands<K> {
     pub in_place: bool,
 }
 
-impl Place {
+impl Participant {
     /// All processes.
     #[inline(always)]
     pub fn everyone(&self) -> Range<usize> {
@@ -44,49 +44,60 @@ impl Place {
 
     /// `MPI_Barrier`
     #[inline(always)]
-    pub fn barrier<'a, K, P>(&self) -> Plan<'a, K, P> {
+    pub fn barrier<'a, K, P>(&self) -> ExchangePlan<'a, K, P> {
         match self.meeting {
-            Meeting::Flag => Plan { meeting: Meeting::Flag, ..Plan::give(UserMem::EMPTY, Tell::Nobody) },
+            Meeting::Flag => {
+                ExchangePlan { meeting: Meeting::Flag, ..ExchangePlan::give(UserMem::EMPTY, Tell::None) }
+            }
             Meeting::Slots => self.meet(UserMem::EMPTY, Take::Nothing),
         }
     }
 
     /// `MPI_Bcast` of `data`.
     #[inline(always)]
-    pub fn bcast<'a, K, P>(&self, root: usize, data: UserMem) -> Plan<'a, K, P> {
+    pub fn bcast<'a, K, P>(&self, root: usize, data: UserMem) -> ExchangePlan<'a, K, P> {
         if self.me == root {
-            return Plan::give(data, Tell::All);
+            return ExchangePlan::give(data, Tell::All);
         }
-        Plan::take(data.len(), root..root + 1, Take::Blocks { offset: 0, bytes: data.len(), into: data })
+        ExchangePlan::take(
+            data.len(),
+            root..root + 1,
+            Take::Blocks { offset: 0, bytes: data.len(), into: data },
+        )
     }
 
     /// `MPI_Gather`, `MPI_Gatherv`, `MPI_Reduce` at a process that is not the root.
     #[inline(always)]
-    pub fn give_to<'a, K, P>(&self, root: usize, own: UserMem) -> Plan<'a, K, P> {
-        Plan::give(own, Tell::One(root))
+    pub fn give_to<'a, K, P>(&self, root: usize, own: UserMem) -> ExchangePlan<'a, K, P> {
+        ExchangePlan::give(own, Tell::One(root))
     }
 
     /// `MPI_Gather` at the root: blocks like `own` into `all`.
     #[inline(always)]
-    pub fn gather<'a, K, P>(&self, own: UserMem, all: UserMem, in_place: bool) -> Plan<'a, K, P> {
+    pub fn gather<'a, K, P>(&self, own: UserMem, all: UserMem, in_place: bool) -> ExchangePlan<'a, K, P> {
         let take = Take::Blocks { offset: 0, bytes: own.len(), into: all };
-        Plan { own, in_place, ..Plan::take(own.len(), self.everyone(), take) }
+        ExchangePlan { own, in_place, ..ExchangePlan::take(own.len(), self.everyone(), take) }
     }
 
     /// `MPI_Scatter` at a process that is not the root and takes `block`.
     #[inline(always)]
-    pub fn scatter<'a, K, P>(&self, root: usize, block: UserMem) -> Plan<'a, K, P> {
-        Plan::take(block.len() * self.members, root..root + 1, self.own_block(block))
+    pub fn scatter<'a, K, P>(&self, root: usize, block: UserMem) -> ExchangePlan<'a, K, P> {
+        ExchangePlan::take(block.len() * self.members, root..root + 1, self.own_block(block))
     }
 
     /// `MPI_Scatter` at the root, which has `all` blocks of `bytes` bytes; `into`: room for its own, unless it is in
     /// place.
     #[inline(always)]
-    pub fn scatter_all<'a, K, P>(&self, all: UserMem, bytes: usize, into: Option<UserMem>) -> Plan<'a, K, P> {
-        let plan = Plan { kept: self.kept(bytes), ..Plan::give(all, Tell::All) };
+    pub fn scatter_all<'a, K, P>(
+        &self,
+        all: UserMem,
+        bytes: usize,
+        into: Option<UserMem>,
+    ) -> ExchangePlan<'a, K, P> {
+        let plan = ExchangePlan { kept: self.kept(bytes), ..ExchangePlan::give(all, Tell::All) };
         match into {
             None => plan,
-            Some(block) => Plan { from: self.me..self.me + 1, take: self.own_block(block), ..plan },
+            Some(block) => ExchangePlan { from: self.me..self.me + 1, take: self.own_block(block), ..plan },
         }
     }
 
@@ -98,9 +109,9 @@ impl Place {
 
     /// `MPI_Allgather` of `own` into `all`.
     #[inline(always)]
-    pub fn allgather<'a, K, P>(&self, own: UserMem, all: UserMem, in_place: bool) -> Plan<'a, K, P> {
+    pub fn allgather<'a, K, P>(&self, own: UserMem, all: UserMem, in_place: bool) -> ExchangePlan<'a, K, P> {
         let take = Take::Blocks { offset: 0, bytes: own.len(), into: all };
-        Plan { in_place, ..self.meet(own, take) }
+        ExchangePlan { in_place, ..self.meet(own, take) }
     }
 
     /// `MPI_Alltoall` of `blocks` of `bytes` bytes into `all`.
@@ -111,63 +122,73 @@ impl Place {
         bytes: usize,
         all: UserMem,
         in_place: bool,
-    ) -> Plan<'a, K, P> {
+    ) -> ExchangePlan<'a, K, P> {
         let take = Take::Blocks { offset: self.me * bytes, bytes, into: all };
-        Plan { kept: self.kept(bytes), in_place, ..self.meet(blocks, take) }
+        ExchangePlan { kept: self.kept(bytes), in_place, ..self.meet(blocks, take) }
     }
 
     /// `MPI_Reduce` at the root.
     #[inline(always)]
-    pub fn reduce<'a, K, P>(&self, operands: Operands<K>) -> Plan<'a, K, P> {
+    pub fn reduce<'a, K, P>(&self, operands: Operands<K>) -> ExchangePlan<'a, K, P> {
         let Operands { kernel, count, own, into, in_place } = operands;
         let take = Take::Combined { kernel, offset: 0, count, into };
-        Plan { own, in_place, ..Plan::take(own.len(), self.everyone(), take) }
+        ExchangePlan { own, in_place, ..ExchangePlan::take(own.len(), self.everyone(), take) }
     }
 
     /// `MPI_Allreduce`
     #[inline(always)]
-    pub fn allreduce<'a, K, P>(&self, operands: Operands<K>) -> Plan<'a, K, P> {
+    pub fn allreduce<'a, K, P>(&self, operands: Operands<K>) -> ExchangePlan<'a, K, P> {
         let Operands { kernel, count, own, into, in_place } = operands;
-        Plan { in_place, ..self.meet(own, Take::Shared { kernel, count, into }) }
+        ExchangePlan { in_place, ..self.meet(own, Take::Shared { kernel, count, into }) }
     }
 
     /// `MPI_Reduce_scatter`, `MPI_Reduce_scatter_block`, of which this process wants what begins `offset` bytes from
     /// the start.
     #[inline(always)]
-    pub fn reduce_scatter<'a, K, P>(&self, operands: Operands<K>, offset: usize) -> Plan<'a, K, P> {
+    pub fn reduce_scatter<'a, K, P>(&self, operands: Operands<K>, offset: usize) -> ExchangePlan<'a, K, P> {
         let Operands { kernel, count, own, into, in_place } = operands;
-        Plan { in_place, ..self.meet(own, Take::Combined { kernel, offset, count, into }) }
+        ExchangePlan { in_place, ..self.meet(own, Take::Combined { kernel, offset, count, into }) }
     }
 
     /// `MPI_Scan` (`with_own`) and `MPI_Exscan`: combines what the members before have; those after wait for the own slot.
     #[inline(always)]
-    pub fn prefix<'a, K, P>(&self, operands: Operands<K>, with_own: bool) -> Plan<'a, K, P> {
+    pub fn prefix<'a, K, P>(&self, operands: Operands<K>, with_own: bool) -> ExchangePlan<'a, K, P> {
         let Operands { kernel, count, own, into, in_place } = operands;
         let (from, take) = match self.me + usize::from(with_own) {
             _ if fits(own.len()) => (0..self.me, Take::Prefix(Prefix { kernel, count, into, with_own })),
             0 => (0..0, Take::Nothing),
             end => (0..end, Take::Combined { kernel, offset: 0, count, into }),
         };
-        let tell = if self.me + 1 < self.members { Tell::After } else { Tell::Nobody };
-        Plan { own, tell, in_place, ..Plan::take(own.len(), from, take) }
+        let tell = if self.me + 1 < self.members { Tell::After } else { Tell::None };
+        ExchangePlan { own, tell, in_place, ..ExchangePlan::take(own.len(), from, take) }
     }
 
     /// `MPI_Gatherv` at the root: all of each into a place of its own.
     #[inline(always)]
-    pub fn gather_each<'a, K, P>(&self, own: UserMem, places: &'a P, in_place: bool) -> Plan<'a, K, P> {
-        Plan { own, in_place, ..Plan::take(own.len(), self.everyone(), Take::Each(places)) }
+    pub fn gather_each<'a, K, P>(
+        &self,
+        own: UserMem,
+        places: &'a P,
+        in_place: bool,
+    ) -> ExchangePlan<'a, K, P> {
+        ExchangePlan { own, in_place, ..ExchangePlan::take(own.len(), self.everyone(), Take::Each(places)) }
     }
 
     /// `MPI_Allgatherv`
     #[inline(always)]
-    pub fn allgather_each<'a, K, P>(&self, own: UserMem, places: &'a P, in_place: bool) -> Plan<'a, K, P> {
-        Plan { in_place, ..self.meet(own, Take::Each(places)) }
+    pub fn allgather_each<'a, K, P>(
+        &self,
+        own: UserMem,
+        places: &'a P,
+        in_place: bool,
+    ) -> ExchangePlan<'a, K, P> {
+        ExchangePlan { in_place, ..self.meet(own, Take::Each(places)) }
     }
 
     /// `MPI_Scatterv` at a process that is not the root and takes `block`.
     #[inline(always)]
-    pub fn take_part<'a, K, P>(&self, root: usize, block: UserMem) -> Plan<'a, K, P> {
-        Plan::take(0, root..root + 1, Take::Part(block))
+    pub fn take_part<'a, K, P>(&self, root: usize, block: UserMem) -> ExchangePlan<'a, K, P> {
+        ExchangePlan::take(0, root..root + 1, Take::Part(block))
     }
 
     /// `MPI_Scatterv` at the root, which has `own` among the `blocks` of all; `into`: room for it, unless it is in place.
@@ -177,11 +198,11 @@ impl Place {
         own: UserMem,
         blocks: &'a P,
         into: Option<UserMem>,
-    ) -> Plan<'a, K, P> {
-        let plan = Plan { parts: Some(blocks), ..Plan::give(own, Tell::All) };
+    ) -> ExchangePlan<'a, K, P> {
+        let plan = ExchangePlan { parts: Some(blocks), ..ExchangePlan::give(own, Tell::All) };
         match into {
             None => plan,
-            Some(block) => Plan { from: self.me..self.me + 1, take: Take::Part(block), ..plan },
+            Some(block) => ExchangePlan { from: self.me..self.me + 1, take: Take::Part(block), ..plan },
         }
     }
 
@@ -193,15 +214,20 @@ impl Place {
         (blocks, places): (&'a P, &'a P),
         epochs: u64,
         in_place: bool,
-    ) -> Plan<'a, K, P> {
+    ) -> ExchangePlan<'a, K, P> {
         let plan = self.meet(own, Take::PartOfEach(places));
-        Plan { parts: Some(blocks), epochs, in_place, ..plan }
+        ExchangePlan { parts: Some(blocks), epochs, in_place, ..plan }
     }
 
     /// All have data for all.
     #[inline(always)]
-    fn meet<'a, K, P>(&self, own: UserMem, take: Take<'a, K, P>) -> Plan<'a, K, P> {
-        Plan { from: self.everyone(), take, meeting: self.meeting, ..Plan::give(own, Tell::All) }
+    fn meet<'a, K, P>(&self, own: UserMem, take: Take<'a, K, P>) -> ExchangePlan<'a, K, P> {
+        ExchangePlan {
+            from: self.everyone(),
+            take,
+            meeting: self.meeting,
+            ..ExchangePlan::give(own, Tell::All)
+        }
     }
 
     /// Where the own one is among blocks of `bytes` bytes that others take, if it is worth leaving out.

@@ -9,7 +9,7 @@ use super::{Meeting, Prefix};
 /// What a process does in a collective: what it publishes, whose slots it waits for, and what it takes out of them. `K`
 /// is the loop of a reduction, `P` names where blocks of different sizes lie.
 #[derive(Debug)]
-pub struct Plan<'a, K, P> {
+pub struct ExchangePlan<'a, K, P> {
     /// The data that it has, for others or for itself; none of a process that only takes.
     pub own: UserMem,
     /// What is published instead of `own`: a part for each process, among them `own` for this one.
@@ -36,7 +36,7 @@ pub struct Plan<'a, K, P> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Tell {
     /// No other process.
-    Nobody,
+    None,
     /// One process.
     One(usize),
     /// The members after the own one.
@@ -114,12 +114,12 @@ impl Places for NoPlaces {
     }
 }
 
-impl<'a, K, P> Plan<'a, K, P> {
+impl<'a, K, P> ExchangePlan<'a, K, P> {
     /// Has data for others and wants none.
     #[inline(always)]
-    pub fn give(own: UserMem, tell: Tell) -> Plan<'a, K, P> {
+    pub fn give(own: UserMem, tell: Tell) -> ExchangePlan<'a, K, P> {
         let slot = own.len();
-        Plan {
+        ExchangePlan {
             own,
             parts: None,
             kept: 0..0,
@@ -135,7 +135,7 @@ impl<'a, K, P> Plan<'a, K, P> {
 
     /// Wants data of some processes, which publish `slot` bytes each, and has none for others.
     #[inline(always)]
-    pub fn take(slot: usize, from: Range<usize>, take: Take<'a, K, P>) -> Plan<'a, K, P> {
-        Plan { slot, from, take, ..Plan::give(UserMem::EMPTY, Tell::Nobody) }
+    pub fn take(slot: usize, from: Range<usize>, take: Take<'a, K, P>) -> ExchangePlan<'a, K, P> {
+        ExchangePlan { slot, from, take, ..ExchangePlan::give(UserMem::EMPTY, Tell::None) }
     }
 }

@@ -72,7 +72,7 @@ impl<S: Slots, P: Places> Exchange<'_, S, P> {
     #[inline(always)]
     fn leave(&mut self, with_sum: bool) {
         self.published = true;
-        if self.plan.tell == Tell::Nobody {
+        if self.plan.tell == Tell::None {
             return;
         }
         let (own, epoch) = (self.own(), self.epoch);

@@ -111,7 +111,7 @@ pub struct Memory {
     pub send_blocks: Vec<Block>,
     /// Blocks of the receive side.
     pub recv_blocks: Vec<Block>,
-    /// Scratch memory; [`super::World::new`] sizes it.
+    /// Scratch memory; [`super::VirtualRanks::new`] sizes it.
     pub arena: Vec<u8>,
 }
 

@@ -39,7 +39,7 @@ pub struct Call {
 }
 
 /// A set of virtual ranks in the middle of one or more collective calls.
-pub struct World<'a> {
+pub struct VirtualRanks<'a> {
     /// What is still to be called, per rank.
     ahead: Vec<VecDeque<Call>>,
     /// Results of the calls that are done, per rank.
@@ -58,7 +58,7 @@ pub struct World<'a> {
     random: Rng,
 }
 
-impl<'a> World<'a> {
+impl<'a> VirtualRanks<'a> {
     /// Starts the first of perhaps several `calls`, one per rank; those from `first_group` on belong to the
     /// other group of an inter-communicator. `node_of` gives which ranks share memory (all on one node if
     /// empty). `op` serves every reduction; with `user_op` it is called the way a user's function is.
@@ -69,11 +69,11 @@ impl<'a> World<'a> {
         op: &'a OpFn,
         user_op: bool,
         seed: u64,
-    ) -> Result<World<'a>> {
+    ) -> Result<VirtualRanks<'a>> {
         let n = calls.len();
         let node_of = if node_of.is_empty() { vec![0; n] } else { node_of.to_vec() };
         let nothing = Type::contiguous(1);
-        let mut world = World {
+        let mut world = VirtualRanks {
             ahead: calls.into_iter().map(|call| VecDeque::from([call])).collect(),
             results: vec![vec![]; n],
             executions: (0..n).map(|_| Execution::new()).collect(),
@@ -95,7 +95,7 @@ impl<'a> World<'a> {
     }
 
     /// Another call that each rank makes as soon as it is done with those before.
-    pub fn then(mut self, calls: Vec<Call>) -> World<'a> {
+    pub fn then(mut self, calls: Vec<Call>) -> VirtualRanks<'a> {
         for (queue, call) in self.ahead.iter_mut().zip(calls) {
             queue.push_back(call);
         }

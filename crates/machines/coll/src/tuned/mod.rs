@@ -1,6 +1,6 @@
 //! Which algorithm a call uses: rows of one table, which parameters override.
 //!
-//! [`Table::builtin`] is the file `tuned.toml` next to this one; a user's rule file ([`Table::parse`]) is
+//! [`RuleTable::builtin`] is the file `tuned.toml` next to this one; a user's rule file ([`RuleTable::parse`]) is
 //! asked first. The first row that fits the call and whose algorithm the call can use decides. All ranks of
 //! a call ask with the same [`Query`], so all choose alike; nothing that may differ between ranks (buffer
 //! addresses, layouts of types in data movement) is in it.
@@ -135,23 +135,23 @@ pub struct Forced {
 
 /// Rows by collective.
 #[derive(Clone, Debug, Default)]
-pub struct Table {
+pub struct RuleTable {
     rules: Vec<Rule>,
 }
 
-impl Table {
+impl RuleTable {
     /// The table that comes with the library.
-    pub fn builtin() -> Table {
-        Table::parse(include_str!("tuned.toml")).unwrap_or_default()
+    pub fn builtin() -> RuleTable {
+        RuleTable::parse(include_str!("tuned.toml")).unwrap_or_default()
     }
 
     /// Reads a rule file; see `tuned.toml` for the format.
-    pub fn parse(text: &str) -> Result<Table, ParseError> {
-        Ok(Table { rules: rules::parse(text)? })
+    pub fn parse(text: &str) -> Result<RuleTable, ParseError> {
+        Ok(RuleTable { rules: rules::parse(text)? })
     }
 
     /// This table's rows before `other`'s.
-    pub fn before(mut self, other: Table) -> Table {
+    pub fn before(mut self, other: RuleTable) -> RuleTable {
         self.rules.extend(other.rules);
         self
     }
@@ -174,7 +174,7 @@ impl Table {
         Ok(choice(algorithm, query, segment, fanout))
     }
 
-    /// As [`Table::select`]: the algorithm for a call, and the most bytes up to which calls that are the same
+    /// As [`RuleTable::select`]: the algorithm for a call, and the most bytes up to which calls that are the same
     /// otherwise use it.
     pub fn select_up_to(&self, query: &Query, forced: &Forced) -> Option<(AlgorithmId, u64)> {
         let of = |bytes| self.select(&Query { bytes, ..*query }, forced).ok().map(|choice| choice.algorithm);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Choice, Forced, Query, Table, Unfit};
+use super::{Choice, Forced, Query, RuleTable, Unfit};
 use crate::algorithms::registry::{self, Named};
 use crate::params::Coll;
 
@@ -94,21 +94,21 @@ mca::params! {
         /// processes.
         caches: Caches = "system", scope AllEq;
         /// Where a call cannot use the algorithm that `coll_tuned_*_algorithm` names, the table decides; if not, the
-        /// call is an error that says why. The same on all processes.
+        /// call is an error with the reason. The same on all processes.
         fallback: mca::Bool = "false", scope AllEq;
         /// How long a process polls for what one on another processor gives next before it yields to the others on its
         /// own, in small blocking collectives, where ranks share processors and the others wait as well. 0: not at all.
         hint: mca::Int = "10", unit "microseconds", range 0 to 1000;
         /// Algorithm of `MPI_Barrier`; empty: chosen by the table.
         barrier_algorithm: Named<{ Coll::Barrier as usize }> = "";
-        /// Children per node, radix or exchanges under way in algorithms of `MPI_Barrier`; -1: as the table says, 0: the
+        /// Children per node, radix or exchanges under way in algorithms of `MPI_Barrier`; -1: as in the table, 0: the
         /// algorithm's own.
         barrier_fanout: mca::Int = "-1", range -1 to 65536;
         /// Algorithm of `MPI_Bcast`; empty: chosen by the table.
         bcast_algorithm: Named<{ Coll::Bcast as usize }> = "";
-        /// Bytes per piece of pipelined algorithms of `MPI_Bcast`; -1: as the table says, 0: not cut.
+        /// Bytes per piece of pipelined algorithms of `MPI_Bcast`; -1: as in the table, 0: not cut.
         bcast_segment: mca::Int = "-1", unit "bytes", range -1 to 1099511627776;
-        /// Children per node, radix or exchanges under way in algorithms of `MPI_Bcast`; -1: as the table says, 0: the
+        /// Children per node, radix or exchanges under way in algorithms of `MPI_Bcast`; -1: as in the table, 0: the
         /// algorithm's own.
         bcast_fanout: mca::Int = "-1", range -1 to 65536;
         /// Algorithm of `MPI_Gather`; empty: chosen by the table.
@@ -121,37 +121,37 @@ mca::params! {
         scatterv_algorithm: Named<{ Coll::Scatterv as usize }> = "";
         /// Algorithm of `MPI_Allgather`; empty: chosen by the table.
         allgather_algorithm: Named<{ Coll::Allgather as usize }> = "";
-        /// Bytes per piece of pipelined algorithms of `MPI_Allgather`; -1: as the table says, 0: not cut.
+        /// Bytes per piece of pipelined algorithms of `MPI_Allgather`; -1: as in the table, 0: not cut.
         allgather_segment: mca::Int = "-1", unit "bytes", range -1 to 1099511627776;
         /// Algorithm of `MPI_Allgatherv`; empty: chosen by the table.
         allgatherv_algorithm: Named<{ Coll::Allgatherv as usize }> = "";
         /// Algorithm of `MPI_Alltoall`; empty: chosen by the table.
         alltoall_algorithm: Named<{ Coll::Alltoall as usize }> = "";
-        /// Children per node, radix or exchanges under way in algorithms of `MPI_Alltoall`; -1: as the table says, 0: the
+        /// Children per node, radix or exchanges under way in algorithms of `MPI_Alltoall`; -1: as in the table, 0: the
         /// algorithm's own.
         alltoall_fanout: mca::Int = "-1", range -1 to 65536;
         /// Algorithm of `MPI_Alltoallv`; empty: chosen by the table.
         alltoallv_algorithm: Named<{ Coll::Alltoallv as usize }> = "";
-        /// Children per node, radix or exchanges under way in algorithms of `MPI_Alltoallv`; -1: as the table says, 0: the
+        /// Children per node, radix or exchanges under way in algorithms of `MPI_Alltoallv`; -1: as in the table, 0: the
         /// algorithm's own.
         alltoallv_fanout: mca::Int = "-1", range -1 to 65536;
         /// Algorithm of `MPI_Alltoallw`; empty: chosen by the table.
         alltoallw_algorithm: Named<{ Coll::Alltoallw as usize }> = "";
-        /// Children per node, radix or exchanges under way in algorithms of `MPI_Alltoallw`; -1: as the table says, 0: the
+        /// Children per node, radix or exchanges under way in algorithms of `MPI_Alltoallw`; -1: as in the table, 0: the
         /// algorithm's own.
         alltoallw_fanout: mca::Int = "-1", range -1 to 65536;
         /// Algorithm of `MPI_Reduce`; empty: chosen by the table.
         reduce_algorithm: Named<{ Coll::Reduce as usize }> = "";
-        /// Bytes per piece of pipelined algorithms of `MPI_Reduce`; -1: as the table says, 0: not cut.
+        /// Bytes per piece of pipelined algorithms of `MPI_Reduce`; -1: as in the table, 0: not cut.
         reduce_segment: mca::Int = "-1", unit "bytes", range -1 to 1099511627776;
-        /// Children per node, radix or exchanges under way in algorithms of `MPI_Reduce`; -1: as the table says, 0: the
+        /// Children per node, radix or exchanges under way in algorithms of `MPI_Reduce`; -1: as in the table, 0: the
         /// algorithm's own.
         reduce_fanout: mca::Int = "-1", range -1 to 65536;
         /// Algorithm of `MPI_Allreduce`; empty: chosen by the table.
         allreduce_algorithm: Named<{ Coll::Allreduce as usize }> = "";
-        /// Bytes per piece of pipelined algorithms of `MPI_Allreduce`; -1: as the table says, 0: not cut.
+        /// Bytes per piece of pipelined algorithms of `MPI_Allreduce`; -1: as in the table, 0: not cut.
         allreduce_segment: mca::Int = "-1", unit "bytes", range -1 to 1099511627776;
-        /// Children per node, radix or exchanges under way in algorithms of `MPI_Allreduce`; -1: as the table says, 0: the
+        /// Children per node, radix or exchanges under way in algorithms of `MPI_Allreduce`; -1: as in the table, 0: the
         /// algorithm's own.
         allreduce_fanout: mca::Int = "-1", range -1 to 65536;
         /// Algorithm of `MPI_Reduce_scatter`; empty: chosen by the table.
@@ -160,18 +160,18 @@ mca::params! {
         reduce_scatter_block_algorithm: Named<{ Coll::ReduceScatterBlock as usize }> = "";
         /// Algorithm of `MPI_Scan`; empty: chosen by the table.
         scan_algorithm: Named<{ Coll::Scan as usize }> = "";
-        /// Bytes per piece of pipelined algorithms of `MPI_Scan`; -1: as the table says, 0: not cut.
+        /// Bytes per piece of pipelined algorithms of `MPI_Scan`; -1: as in the table, 0: not cut.
         scan_segment: mca::Int = "-1", unit "bytes", range -1 to 1099511627776;
         /// Algorithm of `MPI_Exscan`; empty: chosen by the table.
         exscan_algorithm: Named<{ Coll::Exscan as usize }> = "";
-        /// Bytes per piece of pipelined algorithms of `MPI_Exscan`; -1: as the table says, 0: not cut.
+        /// Bytes per piece of pipelined algorithms of `MPI_Exscan`; -1: as in the table, 0: not cut.
         exscan_segment: mca::Int = "-1", unit "bytes", range -1 to 1099511627776;
     }
 }
 
 /// The choice among algorithms: the table in force and what is prescribed beside it.
 pub struct Tuned {
-    table: Table,
+    table: RuleTable,
     forced: [Forced; Coll::ALL.len()],
     /// Reductions keep to one association.
     pub reproducible: bool,
@@ -209,7 +209,7 @@ impl Tuned {
     /// As [`Tuned::select`], with the algorithm given.
     ///
     /// # Errors
-    /// As [`Table::select`].
+    /// As [`RuleTable::select`].
     pub fn select_named(&self, query: &Query, algorithm: registry::AlgorithmId) -> Result<Choice, Unfit> {
         let prescribed = self.forced[query.coll as usize];
         self.table.select(query, &Forced { algorithm: Some(algorithm), ..prescribed })
@@ -219,7 +219,7 @@ impl Tuned {
     /// is forced.
     ///
     /// # Errors
-    /// As [`Table::select`].
+    /// As [`RuleTable::select`].
     pub fn select_own(&self, query: &Query) -> Result<Choice, Unfit> {
         self.table.select(query, &Forced { or_table: true, ..self.forced[query.coll as usize] })
     }
@@ -232,15 +232,15 @@ impl Tuned {
     /// The algorithm for a call.
     ///
     /// # Errors
-    /// As [`Table::select`].
+    /// As [`RuleTable::select`].
     pub fn select(&self, query: &Query) -> Result<Choice, Unfit> {
         self.table.select(query, &self.forced[query.coll as usize])
     }
 }
 
-fn table(file: &str) -> Result<Table, String> {
+fn table(file: &str) -> Result<RuleTable, String> {
     if file.is_empty() {
-        return Ok(Table::builtin());
+        return Ok(RuleTable::builtin());
     }
     let text = std::fs::read_to_string(file).map_err(|error| {
         format!(
@@ -249,8 +249,8 @@ fn table(file: &str) -> Result<Table, String> {
              alhena: correct or unset the parameter coll_tuned_rules"
         )
     })?;
-    let rules = Table::parse(&text).map_err(|error| error.to_string())?;
-    Ok(rules.before(Table::builtin()))
+    let rules = RuleTable::parse(&text).map_err(|error| error.to_string())?;
+    Ok(rules.before(RuleTable::builtin()))
 }
 
 fn prescribed(params: &TunedParams) -> [Forced; Coll::ALL.len()] {

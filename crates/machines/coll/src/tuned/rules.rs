@@ -11,7 +11,7 @@ pub(super) struct Rule {
     pub(super) coll: Coll,
     ranks: (u64, u64),
     bytes: (u64, u64),
-    place: Option<Place>,
+    place: Option<Condition>,
     pub(super) algorithm: AlgorithmId,
     /// Bytes per segment; 0: not cut.
     pub(super) segment: u64,
@@ -20,7 +20,7 @@ pub(super) struct Rule {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum Condition {
     Node,
     Near,
     Caches,
@@ -42,12 +42,14 @@ impl Rule {
             && within(self.bytes, query.bytes)
             && match (self.place, query.placement) {
                 (None, _) => true,
-                (Some(Place::Node), Placement::Node { .. }) => true,
-                (Some(Place::Near), Placement::Node { .. }) => query.near,
-                (Some(Place::Caches), Placement::Node { oversubscribed }) => query.caches && !oversubscribed,
-                (Some(Place::Oversubscribed), Placement::Node { oversubscribed }) => oversubscribed,
-                (Some(Place::Spread), Placement::Spread) => true,
-                (Some(Place::Cluster), Placement::Cluster) => true,
+                (Some(Condition::Node), Placement::Node { .. }) => true,
+                (Some(Condition::Near), Placement::Node { .. }) => query.near,
+                (Some(Condition::Caches), Placement::Node { oversubscribed }) => {
+                    query.caches && !oversubscribed
+                }
+                (Some(Condition::Oversubscribed), Placement::Node { oversubscribed }) => oversubscribed,
+                (Some(Condition::Spread), Placement::Spread) => true,
+                (Some(Condition::Cluster), Placement::Cluster) => true,
                 _ => false,
             }
     }
@@ -127,14 +129,14 @@ fn named(coll: Coll, name: &str) -> Result<AlgorithmId, String> {
     })
 }
 
-fn placement(name: &str) -> Result<Place, String> {
+fn placement(name: &str) -> Result<Condition, String> {
     match name {
-        "node" => Ok(Place::Node),
-        "near" => Ok(Place::Near),
-        "caches" => Ok(Place::Caches),
-        "oversubscribed" => Ok(Place::Oversubscribed),
-        "spread" => Ok(Place::Spread),
-        "cluster" => Ok(Place::Cluster),
+        "node" => Ok(Condition::Node),
+        "near" => Ok(Condition::Near),
+        "caches" => Ok(Condition::Caches),
+        "oversubscribed" => Ok(Condition::Oversubscribed),
+        "spread" => Ok(Condition::Spread),
+        "cluster" => Ok(Condition::Cluster),
         _ => Err(format!(
             "no placement is named `{name}`; there are node, near, caches, oversubscribed, spread, cluster"
         )),

@@ -3,7 +3,7 @@
 #![allow(dead_code)] // each test program uses its share
 
 pub use chance::Rng;
-use coll::executor::{Buffer, Call, Memory, OpFn, Type, World};
+use coll::executor::{Buffer, Call, Memory, OpFn, Type, VirtualRanks};
 use coll::{Layout, Params, Schedule, Shape};
 use std::sync::Arc;
 
@@ -168,7 +168,7 @@ pub fn call(
 /// Runs an intra-communicator call.
 pub fn run(case: &Case, node_of: &[u32], calls: Vec<Call>) -> Vec<Memory> {
     let n = calls.len();
-    let world = World::new(calls, n, node_of, op_of(case.commutative), case.user_op, case.seed);
+    let world = VirtualRanks::new(calls, n, node_of, op_of(case.commutative), case.user_op, case.seed);
     world.expect("the call binds").run().unwrap_or_else(|e| panic!("{case:?}\n{e}"))
 }
 

@@ -36,7 +36,7 @@ impl Address {
 
 /// Where an operation goes at its target.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum Destination {
     /// Symmetric memory.
     Symmetric(Address),
     /// A window that the target has opened, by its number, and bytes from its start.

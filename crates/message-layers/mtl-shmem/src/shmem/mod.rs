@@ -49,7 +49,7 @@ mod heap;
 mod room;
 mod waiting;
 
-pub use address::{Address, Place, Region, statics};
+pub use address::{Address, Destination, Region, statics};
 pub use heap::{Heap, HeapFull};
 pub use room::{DESCRIPTORS, End, Pe, QUEUES, Room, Shape, WINDOWS};
 pub use waiting::Compare;

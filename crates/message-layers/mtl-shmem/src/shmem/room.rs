@@ -1,6 +1,6 @@
 //! A process's room: its descriptors, and the operations on those of others.
 
-use super::address::{Address, Place, Region, offset_in};
+use super::address::{Address, Destination, Region, offset_in};
 use super::waiting::Compare;
 use mem::{PeerBytes, UserMem};
 use portals::{
@@ -79,11 +79,11 @@ enum Swap {
 }
 
 /// The match bits of a region or window.
-fn bits(place: Place) -> (u64, u64) {
+fn bits(place: Destination) -> (u64, u64) {
     match place {
-        Place::Symmetric(Address { region: Region::Heap, offset }) => (0, offset),
-        Place::Symmetric(Address { region: Region::Statics, offset }) => (1, offset),
-        Place::Window(number, offset) => (2 + u64::from(number), offset),
+        Destination::Symmetric(Address { region: Region::Heap, offset }) => (0, offset),
+        Destination::Symmetric(Address { region: Region::Statics, offset }) => (1, offset),
+        Destination::Window(number, offset) => (2 + u64::from(number), offset),
     }
 }
 
@@ -199,7 +199,7 @@ impl<N: Portals> Room<N> {
         }
     }
 
-    fn target(&self, pe: Pe, place: Place) -> Result<Target> {
+    fn target(&self, pe: Pe, place: Destination) -> Result<Target> {
         let id = *self.ids.get(pe.0 as usize).ok_or(Error::ProcessInvalid)?;
         let (match_bits, offset) = bits(place);
         Ok(Target { id, index: INDEX, access: 0, match_bits, offset: offset as usize })
@@ -217,7 +217,7 @@ impl<N: Portals> Room<N> {
     ///
     /// # Errors
     /// `NO_SPACE`: nothing was begun, try again; `PROCESS_INVALID`.
-    pub fn put(&mut self, to: Pe, at: Place, from: UserMem, cookie: u64) -> Result<()> {
+    pub fn put(&mut self, to: Pe, at: Destination, from: UserMem, cookie: u64) -> Result<()> {
         let target = self.target(to, at)?;
         self.has_room()?;
         let number = self.next_put;
@@ -233,7 +233,7 @@ impl<N: Portals> Room<N> {
     ///
     /// # Errors
     /// As [`Room::put`]; `MD_ILLEGAL` for memory that is being filled, or none.
-    pub fn get(&mut self, from: Pe, at: Place, into: UserMem, cookie: u64) -> Result<()> {
+    pub fn get(&mut self, from: Pe, at: Destination, into: UserMem, cookie: u64) -> Result<()> {
         let target = self.target(from, at)?;
         if into.is_empty() || self.coming.contains_key(&into.address()) {
             return Err(Error::MdIllegal);
@@ -249,7 +249,7 @@ impl<N: Portals> Room<N> {
     /// # Errors
     /// As [`Room::put`]; `MD_IN_USE` while the result of another one is not taken.
     pub fn swap(&mut self, with: Pe, at: Address, value: u64) -> Result<()> {
-        let target = self.target(with, Place::Symmetric(at))?;
+        let target = self.target(with, Destination::Symmetric(at))?;
         if self.swap != Swap::None {
             return Err(Error::MdInUse);
         }

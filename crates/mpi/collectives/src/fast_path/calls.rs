@@ -1,4 +1,4 @@
-//! The arguments of each collective as memory, for its plan ([`coll::exchange::Place`]). `None` is the answer to all
+//! The arguments of each collective as memory, for its plan ([`coll::exchange::Participant`]). `None` is the answer to all
 //! that is unusual or wrong: the way through a schedule does it or reports what is wrong.
 
 use abi::{Address, Comm, Count, Datatype, Op, Result};

@@ -15,7 +15,7 @@ mod reach;
 use abi::Result;
 use coll::Coll;
 use coll::algorithms::registry::AlgorithmId;
-use coll::exchange::Place;
+use coll::exchange::Participant;
 use coll::tuned::Level;
 
 use super::Mode;
@@ -42,7 +42,7 @@ use reach::Reach;
 /// How often to poll before anything else is polled, where ranks have cores of their own.
 const POLLS: u32 = 64;
 
-type Plan<'a> = coll::exchange::Plan<'a, op::Kernel, Blocks<'a>>;
+type NodePlan<'a> = coll::exchange::ExchangePlan<'a, op::Kernel, Blocks<'a>>;
 type Exchange<'a> = coll::exchange::Exchange<'a, OfNode<Box<NodeArea>>, Blocks<'a>>;
 
 /// A collective on its way.
@@ -86,7 +86,7 @@ fn run<'a>(
     coll: Coll,
     comm: abi::Comm,
     root: i32,
-    plan: impl FnOnce(&mut State, &Site) -> Option<(u64, Plan<'a>)>,
+    plan: impl FnOnce(&mut State, &Site) -> Option<(u64, NodePlan<'a>)>,
 ) -> Option<Result<()>> {
     begin(t, (coll, comm, root), POLLS, plan, |t, started| complete(t, comm, started))
 }
@@ -99,7 +99,7 @@ fn run_as(
     coll: Coll,
     comm: abi::Comm,
     root: i32,
-    plan: impl FnOnce(&mut State, &Site) -> Option<(u64, Plan<'static>)>,
+    plan: impl FnOnce(&mut State, &Site) -> Option<(u64, NodePlan<'static>)>,
 ) -> Option<Result<()>> {
     let most = match mode {
         Mode::Blocking | Mode::Own => POLLS,
@@ -127,7 +127,7 @@ fn begin<'a>(
     t: &mut Token,
     (coll, comm, root): (Coll, abi::Comm, i32),
     most: u32,
-    plan: impl FnOnce(&mut State, &Site) -> Option<(u64, Plan<'a>)>,
+    plan: impl FnOnce(&mut State, &Site) -> Option<(u64, NodePlan<'a>)>,
     go_on: impl FnOnce(&mut Token, Started<'a>) -> Result<()>,
 ) -> Option<Result<()>> {
     let started = {
@@ -219,7 +219,7 @@ fn keep_polling(exchange: &mut Exchange<'_>, limit: Duration) -> bool {
 
 /// What a call must know of its communicator.
 struct Site {
-    place: Place,
+    place: Participant,
     /// The most bytes, as the table counts them, that go this way.
     most: u64,
     /// What the table calls it.
@@ -244,7 +244,7 @@ impl Site {
             None => reach::learn(found, kept, world.as_ref(), &params.tuned, coll),
         };
         let Reach { most, meeting, algorithm } = reach?;
-        let place = Place { me: found.rank as usize, members: found.size() as usize, meeting };
+        let place = Participant { me: found.rank as usize, members: found.size() as usize, meeting };
         Some(Site { place, most, algorithm, context: found.context, slot: found.slot })
     }
 }

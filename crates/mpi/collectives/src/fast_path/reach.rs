@@ -7,7 +7,7 @@ use coll::tuned::{Level, Tuned};
 
 use super::super::select::{CollState, plain_query};
 use objects::comm::Comm;
-use objects::state::World;
+use objects::state::Membership;
 
 /// What a communicator knows of its fast paths.
 #[derive(Default)]
@@ -45,7 +45,7 @@ impl FastPaths {
 pub(super) fn learn(
     comm: &Comm,
     kept: &mut CollState,
-    world: Option<&World>,
+    world: Option<&Membership>,
     tuned: &Tuned,
     coll: Coll,
 ) -> Option<Reach> {

@@ -20,7 +20,7 @@ use objects::state::State;
 pub struct Collective {
     file: abi::File,
     part: Part,
-    step: Step,
+    step: Stage,
     /// What this process announces, and behind it what all announce.
     words: Box<[u64]>,
     /// What the others are asked at the moment.
@@ -75,7 +75,7 @@ impl Alone {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Step {
+enum Stage {
     Gather,
     Place,
     Move,
@@ -95,7 +95,7 @@ pub(super) fn start(state: &mut State, fh: abi::File, part: Part) -> Result<abi:
     let operation = Collective {
         file: fh,
         part,
-        step: Step::Gather,
+        step: Stage::Gather,
         words: vec![0; WORDS * (size + 1)].into(),
         running: None,
         exchange: None,
@@ -131,7 +131,7 @@ impl Collective {
                 return Ok(moved);
             }
             moved = true;
-            if self.step == Step::Move {
+            if self.step == Stage::Move {
                 return Ok(!self.waits && self.moves);
             }
         }
@@ -139,7 +139,7 @@ impl Collective {
     }
 
     fn take_step(&mut self, state: &mut State, key: u32) -> Result<bool> {
-        if self.step == Step::Move {
+        if self.step == Stage::Move {
             self.move_some(state, key);
             return Ok(true);
         }
@@ -160,12 +160,12 @@ impl Collective {
     /// Asks all processes what the present step needs.
     fn ask(&mut self, state: &mut State) -> Result<()> {
         let comm = self.part.comm;
-        if self.step == Step::Gather {
+        if self.step == Stage::Gather {
             let words = self.part.words();
             self.words[..WORDS].copy_from_slice(&words);
         } else {
             self.words[0] = match self.step {
-                Step::Place => {
+                Stage::Place => {
                     let (word, moved) = self.part.move_pointer(state, self.file, &self.words[WORDS..]);
                     self.mine = self.mine.and(moved);
                     word
@@ -175,7 +175,7 @@ impl Collective {
         }
         let own = exposed(&mut self.words);
         let mut running = match self.step {
-            Step::Gather => Running::gathering(state, comm, own, WORDS as i64, Address(own.0 + 8 * WORDS))?,
+            Stage::Gather => Running::gathering(state, comm, own, WORDS as i64, Address(own.0 + 8 * WORDS))?,
             _ => Running::of_words(state, comm, own, 1, abi::MAX)?,
         };
         let asked = 4 * self.number + self.step as u32;
@@ -187,34 +187,34 @@ impl Collective {
     /// Goes on with the answer.
     fn take_answer(&mut self, state: &mut State) {
         self.step = match self.step {
-            Step::Gather => {
+            Stage::Gather => {
                 self.mine = self.part.hear(&self.words[WORDS..]);
                 match (self.mine, self.part.ordered) {
                     // All ranks know of the error already.
                     (Err(error), _) => {
                         self.ended = Some(Err(error));
-                        Step::Agree
+                        Stage::Agree
                     }
-                    (Ok(()), true) => Step::Place,
+                    (Ok(()), true) => Stage::Place,
                     (Ok(()), false) => {
                         self.exchange = self.part.exchange(state, self.file, &self.words[WORDS..]);
-                        Step::Move
+                        Stage::Move
                     }
                 }
             }
-            Step::Place => {
+            Stage::Place => {
                 let heard = self.words[1];
                 let placed = self.part.take_place(heard, &self.words[WORDS..]);
                 self.mine = self.mine.and(placed);
-                if self.mine.is_ok() { Step::Move } else { Step::Agree }
+                if self.mine.is_ok() { Stage::Move } else { Stage::Agree }
             }
-            Step::Move | Step::Agree => {
+            Stage::Move | Stage::Agree => {
                 let agreed = if self.words[1] == 0 { Ok(()) } else { Err(elsewhere(self.words[1])) };
                 if agreed.is_err() {
                     forget_views(state, self.file);
                 }
                 self.ended = Some(self.mine.and(agreed));
-                Step::Agree
+                Stage::Agree
             }
         };
     }
@@ -239,7 +239,7 @@ impl Collective {
             }
             self.mine = transfer.result();
         }
-        self.step = Step::Agree;
+        self.step = Stage::Agree;
     }
 
     /// The next collective access of the file begins.

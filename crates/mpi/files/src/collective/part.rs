@@ -6,7 +6,7 @@ use io::{Choice, Direction, Memory};
 use crate::access::{Request, Transfer};
 use crate::exchange::{Exchange, MOST_WORDS, Said, reaches_near};
 use crate::shared::shares_host;
-use crate::staged::Way;
+use crate::staged::AccessPath;
 use crate::{FILES, Pointer, elsewhere, file_of};
 use objects::domain::Token;
 use objects::state::State;
@@ -85,7 +85,7 @@ impl Part {
     pub fn settle(&mut self, t: &mut Token) {
         if let Ok(transfer) = &self.transfer
             && !(self.ordered && transfer.direction == Direction::Write)
-            && let Err(error) = transfer.settle(t, Way::Together, !self.ordered)
+            && let Err(error) = transfer.settle(t, AccessPath::Together, !self.ordered)
         {
             self.transfer = Err(error);
         }
@@ -96,7 +96,7 @@ impl Part {
         self.settle(t);
         if let Ok(transfer) = &self.transfer
             && transfer.direction == Direction::Write
-            && let Err(error) = transfer.settle(t, Way::Staged, !self.ordered)
+            && let Err(error) = transfer.settle(t, AccessPath::Staged, !self.ordered)
         {
             self.transfer = Err(error);
         }

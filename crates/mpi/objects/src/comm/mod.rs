@@ -1,9 +1,9 @@
 //! Communicators: the table, and what a communicator is.
 
 pub mod contexts;
+mod fast_comm;
 mod held;
 pub mod hints;
-mod line;
 mod query;
 
 use std::sync::Arc;
@@ -17,8 +17,8 @@ use crate::group::Group;
 use crate::handle::{self, Kind, Objects};
 use crate::topology::Topology;
 
+pub use fast_comm::FastComm;
 pub use held::Held;
-pub use line::Line;
 pub use query::*;
 
 /// Largest tag.
@@ -34,7 +34,7 @@ pub struct Comm {
     /// The peer behind each rank that a call may name.
     pub peers: Arc<[u32]>,
     /// For the fast paths; of no communicator until this one has a handle.
-    pub line: Line,
+    pub fast: FastComm,
     /// The communicator's handle, for errors of its requests.
     pub handle: abi::Comm,
     pub group: Arc<Group>,
@@ -76,7 +76,7 @@ impl Comm {
             context: context_id << 1,
             rank,
             peers: group.peers(),
-            line: Line::none(),
+            fast: FastComm::none(),
             handle: abi::COMM_NULL,
             session: group.session,
             group,
@@ -124,8 +124,8 @@ impl Comm {
         if let Some(local) = &mut self.local {
             local.context = beside;
         }
-        if !self.line.is_none() {
-            self.line = Line::of(self);
+        if !self.fast.is_none() {
+            self.fast = FastComm::of(self);
         }
     }
 
@@ -152,9 +152,9 @@ impl Comm {
 /// All communicators: world and self have places of their own.
 pub struct Comms {
     builtin: [Option<Box<Comm>>; 2],
-    /// Their lines, or such of no communicator.
-    lines: [Line; 2],
-    /// Whether communicators have lines of their own.
+    /// Their parts for the fast paths, or those of no communicator.
+    fast: [FastComm; 2],
+    /// Whether messages have fast paths.
     fast_paths: bool,
     slab: Objects<Box<Comm>>,
     /// Those that the program has freed and requests held.
@@ -163,29 +163,29 @@ pub struct Comms {
 
 impl Comms {
     pub fn new() -> Comms {
-        let lines = [Line::none(), Line::none()];
-        Comms { builtin: [None, None], lines, fast_paths: true, slab: Objects::new(), renamed: Vec::new() }
+        let fast = [FastComm::none(), FastComm::none()];
+        Comms { builtin: [None, None], fast, fast_paths: true, slab: Objects::new(), renamed: Vec::new() }
     }
 
-    /// Has communicators have no lines, so that calls find out early that no rank has a fast path. To be
+    /// Gives communicators no part for the fast paths, so that calls find out early that no rank has one. To be
     /// called before there are any.
-    pub fn without_lines(&mut self) {
+    pub fn without_fast_paths(&mut self) {
         self.fast_paths = false;
     }
 
-    fn line_of(&self, comm: &Comm) -> Line {
-        if self.fast_paths { Line::of(comm) } else { Line::none() }
+    fn fast_of(&self, comm: &Comm) -> FastComm {
+        if self.fast_paths { FastComm::of(comm) } else { FastComm::none() }
     }
 
-    /// The line of the communicator behind a handle; if it is none, there is none or one without ranks.
+    /// For the fast paths, by handle; `None` or without ranks if the handle is no communicator's.
     #[inline(always)]
-    pub fn line(&self, handle: abi::Comm) -> Option<&Line> {
+    pub fn fast(&self, handle: abi::Comm) -> Option<&FastComm> {
         let builtin = handle.0.wrapping_sub(abi::COMM_WORLD.0);
         if builtin < 2 {
-            Some(&mem::in_register(&self.lines)[builtin])
+            Some(&mem::in_register(&self.fast)[builtin])
         } else {
             core::hint::cold_path();
-            handle::key(Kind::Comm, handle.0).and_then(|key| self.slab.get(key)).map(|comm| &comm.line)
+            handle::key(Kind::Comm, handle.0).and_then(|key| self.slab.get(key)).map(|comm| &comm.fast)
         }
     }
 
@@ -224,7 +224,7 @@ impl Comms {
     pub fn set_builtin(&mut self, handle: abi::Comm, comm: Comm) {
         let comm = Comm { handle, ..comm };
         let place = usize::from(handle == abi::COMM_SELF);
-        self.lines[place] = self.line_of(&comm);
+        self.fast[place] = self.fast_of(&comm);
         self.builtin[place] = Some(Box::new(comm));
     }
 
@@ -233,7 +233,7 @@ impl Comms {
     /// # Errors
     /// `MPI_ERR_OTHER` when there are 2^20 communicators.
     pub fn add(&mut self, comm: Comm) -> Result<abi::Comm> {
-        let line = self.line_of(&comm);
+        let fast = self.fast_of(&comm);
         let key = self
             .slab
             .insert(Box::new(comm))
@@ -241,7 +241,7 @@ impl Comms {
         let handle = abi::Comm(handle::make(Kind::Comm, key));
         if let Some(comm) = self.slab.get_mut(key) {
             comm.handle = handle;
-            comm.line = line;
+            comm.fast = fast;
         }
         Ok(handle)
     }
@@ -251,7 +251,7 @@ impl Comms {
         match handle {
             abi::COMM_WORLD | abi::COMM_SELF => {
                 let place = usize::from(handle == abi::COMM_SELF);
-                self.lines[place] = Line::none();
+                self.fast[place] = FastComm::none();
                 self.builtin[place].take()
             }
             _ => self.slab.remove(handle::key(Kind::Comm, handle.0)?),

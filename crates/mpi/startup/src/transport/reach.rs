@@ -42,8 +42,7 @@ pub fn reach(p2p: &P2p, job: &pmi::Job, params: &Params) -> String {
 }
 
 fn reason(transport: &str, bml: &Bml, peer: Peer, job: &pmi::Job, params: &Params) -> String {
-    let is_default = |param| params.values.setting(param).source == mca::Source::Default;
-    let was_chosen = !BtlParams::PARAMS.iter().all(is_default);
+    let was_chosen = !params.values.are_defaults(BtlParams::PARAMS);
     let is_elsewhere = !job.local_ranks.contains(&peer.0);
     let detail = bml.detail(peer);
     let slower = bml.slower_ways(peer);

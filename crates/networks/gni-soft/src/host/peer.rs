@@ -58,7 +58,7 @@ impl From<HwStatus> for Direct {
 }
 
 /// Memory of the peer that a transaction may touch.
-struct Target {
+struct ReachableMemory {
     mdd: u16,
     queue: Option<u32>,
     /// Where it is mapped here.
@@ -153,7 +153,7 @@ impl Mapped {
         addr: u64,
         len: u64,
         want: Want,
-    ) -> Result<Target, HwStatus> {
+    ) -> Result<ReachableMemory, HwStatus> {
         let fields = self.fields(handle)?;
         let Seen { registration, block, pinned, .. } =
             self.core.registration(fields.mdd).ok_or(HwStatus::MddInvalid)?;
@@ -169,7 +169,7 @@ impl Mapped {
             }
             None => None,
         };
-        Ok(Target { mdd: fields.mdd, queue: registration.queue, here, pinned })
+        Ok(ReachableMemory { mdd: fields.mdd, queue: registration.queue, here, pinned })
     }
 
     /// A view of mapped memory of the peer and the queue of its registration.
@@ -254,10 +254,10 @@ impl Mapped {
     fn guarded(
         &mut self,
         own: &Own,
-        place: &Place,
+        place: &Destination,
         len: u64,
         want: Want,
-        copy: impl FnOnce(&mut Self, &Target) -> Result<(), Direct>,
+        copy: impl FnOnce(&mut Self, &ReachableMemory) -> Result<(), Direct>,
     ) -> Direct {
         let mdd = match self.fields(place.handle) {
             Ok(fields) => fields.mdd,
@@ -285,7 +285,7 @@ impl Mapped {
     pub(super) fn write(
         &mut self,
         own: &Own,
-        place: &Place,
+        place: &Destination,
         from: PeerBytes<'_>,
         flag: Option<(u64, u64)>,
     ) -> Direct {
@@ -306,13 +306,13 @@ impl Mapped {
     }
 
     /// Stores a mailbox slot, its sequence last.
-    pub(super) fn message(&mut self, own: &Own, place: &Place, image: &[u8]) -> Direct {
+    pub(super) fn message(&mut self, own: &Own, place: &Destination, image: &[u8]) -> Direct {
         let Some((first, rest)) = image.split_first_chunk::<4>() else {
             return HwStatus::InvalidCommand.into();
         };
         let (first, rest) = (u32::from_ne_bytes(*first), PeerBytes::of(rest));
         self.guarded(own, place, image.len() as u64, Want::Write, |peer, target| {
-            let after = Target { here: target.here.map(|here| here.wrapping_add(4)), ..*target };
+            let after = ReachableMemory { here: target.here.map(|here| here.wrapping_add(4)), ..*target };
             peer.copy_to(&after, place.addr + 4, rest)?;
             match target.here {
                 Some(here) => store_word(here, first),
@@ -322,14 +322,14 @@ impl Mapped {
     }
 
     /// Stores a control word, where it is mapped.
-    pub(super) fn store(&mut self, own: &Own, place: &Place, value: u32) -> Direct {
+    pub(super) fn store(&mut self, own: &Own, place: &Destination, value: u32) -> Direct {
         self.guarded(own, place, 4, Want::Write, |_, target| {
             store_word(target.here.ok_or(Direct::NeedsOwner)?, value)
         })
     }
 
     /// Fetches bytes.
-    pub(super) fn read(&mut self, own: &Own, place: &Place, into: UserMem) -> Direct {
+    pub(super) fn read(&mut self, own: &Own, place: &Destination, into: UserMem) -> Direct {
         self.guarded(own, place, into.len() as u64, Want::Read, |peer, target| {
             if let Some(here) = target.here {
                 // SAFETY: the range lies within a mapping of ours.
@@ -347,7 +347,7 @@ impl Mapped {
     pub(super) fn atomic(
         &mut self,
         own: &Own,
-        place: &Place,
+        place: &Destination,
         (command, first, second): (Amo, u64, u64),
         into: Option<UserMem>,
     ) -> Direct {
@@ -363,7 +363,7 @@ impl Mapped {
     }
 
     /// Only the event.
-    pub(super) fn event(&mut self, own: &Own, place: &Place) -> Direct {
+    pub(super) fn event(&mut self, own: &Own, place: &Destination) -> Direct {
         let seen = self.fields(place.handle).and_then(|fields| {
             let seen = self.core.registration(fields.mdd).ok_or(HwStatus::MddInvalid)?;
             let start = seen.registration.addr;
@@ -392,11 +392,11 @@ impl Mapped {
         pushed
     }
 
-    fn can_copy(&self, target: &Target) -> Result<(), Direct> {
+    fn can_copy(&self, target: &ReachableMemory) -> Result<(), Direct> {
         if self.single_copy && !target.pinned { Ok(()) } else { Err(Direct::NeedsOwner) }
     }
 
-    fn copy_to(&mut self, target: &Target, addr: u64, from: PeerBytes<'_>) -> Result<(), Direct> {
+    fn copy_to(&mut self, target: &ReachableMemory, addr: u64, from: PeerBytes<'_>) -> Result<(), Direct> {
         if let Some(here) = target.here {
             // SAFETY: the range lies within a mapping of ours.
             unsafe { PeerSpace::new(here, from.len()) }.write(from);
@@ -440,7 +440,7 @@ impl Mapped {
 }
 
 /// Where a transaction goes and what it leaves behind.
-pub(super) struct Place {
+pub(super) struct Destination {
     pub(super) who: (PeAddr, InstId),
     pub(super) handle: MemHandle,
     pub(super) addr: u64,

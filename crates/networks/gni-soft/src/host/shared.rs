@@ -31,10 +31,10 @@ impl HostNic {
             self.connected(pe, if promised.is_ok() { HwStatus::Ok } else { HwStatus::MemoryBounds });
             return promised;
         }
-        let somebody = self.known.keys().chain(self.index.keys()).find(|who| who.0 == pe).copied();
+        let neighbour = self.known.keys().chain(self.index.keys()).find(|who| who.0 == pe).copied();
         let ask = Ask::Connect { attr };
         let request = Request { ask, id: 0, data: 0, handle: MemHandle::default(), addr: 0, event: None };
-        let asked = somebody.and_then(|who| self.send_request(who, request, &[], Some(About::Connect(pe))));
+        let asked = neighbour.and_then(|who| self.send_request(who, request, &[], Some(About::Connect(pe))));
         if asked.is_none() {
             self.own.node.answered(pe, None);
         }

@@ -4,7 +4,7 @@ use super::link::{About, Handed, Link};
 use super::nic::{HostNic, Who};
 use super::node_segment::SLOTS;
 use super::own::Landing;
-use super::peer::{Direct, Place};
+use super::peer::{Destination, Direct};
 use super::wire::{Ask, Request};
 use crate::fabric::{Action, Fabric, PeerIndex, Source, Submit, Tx};
 use gni::{HwStatus, Time};
@@ -35,7 +35,7 @@ impl HostNic {
         if mapped.is_gone() {
             return Direct::Done(HwStatus::RequestTimeout);
         }
-        let place = |addr| Place { who, handle: tx.handle, addr, event: tx.event };
+        let place = |addr| Destination { who, handle: tx.handle, addr, event: tx.event };
         match tx.action {
             Action::Write { from, addr, flag } => mapped.write(&own, &place(addr), bytes_of(&from), flag),
             Action::Message { image, addr } => mapped.message(&own, &place(addr), image),

@@ -10,7 +10,7 @@ use mem::{PeerBytes, PeerSpace, UserMem, copy_bytes};
 type Verdict = Result<(), HwStatus>;
 
 /// Registered memory: whose NIC, which registration, which address.
-type Place = (u32, MemHandle, u64);
+type RegisteredAddress = (u32, MemHandle, u64);
 
 impl Network {
     /// Carries out `flight` and makes its event; the verdict is the initiator's.
@@ -105,7 +105,7 @@ impl Network {
 
     /// Copies `len` bytes that were checked before from one place to another: whose NIC, which registration,
     /// which address.
-    fn copy(&mut self, from: Place, to: Place, len: usize) -> Verdict {
+    fn copy(&mut self, from: RegisteredAddress, to: RegisteredAddress, len: usize) -> Verdict {
         let (nic, handle, addr) = from;
         let mdd = access::mdd_of(handle)?;
         match self.nics[nic as usize].pins.take_if(|pins| pins.holds(mdd)) {
@@ -125,7 +125,7 @@ impl Network {
     }
 
     /// Copies a buffer in place, which may overlap the memory it goes to.
-    fn store_from(&mut self, (nic, handle, addr): Place, source: UserMem) -> Verdict {
+    fn store_from(&mut self, (nic, handle, addr): RegisteredAddress, source: UserMem) -> Verdict {
         let mdd = access::mdd_of(handle)?;
         match &mut self.nics[nic as usize].pins {
             // Virtual ranks whose data is never read have one buffer together.

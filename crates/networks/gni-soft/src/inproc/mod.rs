@@ -1,6 +1,6 @@
 //! NICs of one process: for tests and for virtual time.
 //!
-//! A [`World`] is a network with its nodes. NICs attached to it share it under a lock, so they may live in
+//! A [`SharedNetwork`] is a network with its nodes. NICs attached to it share it under a lock, so they may live in
 //! different threads. Without a [`Model`] every transaction is carried out when it is submitted; with one, at
 //! the moment that the model gives it, in the order of these moments.
 
@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What the nodes of a world have.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct WorldConfig {
+pub struct NetworkConfig {
     /// The jobs that the launcher has configured.
     pub jobs: Vec<JobKey>,
     /// What each node has.
@@ -34,9 +34,9 @@ pub struct WorldConfig {
     pub pinned: bool,
 }
 
-impl Default for WorldConfig {
+impl Default for NetworkConfig {
     fn default() -> Self {
-        WorldConfig {
+        NetworkConfig {
             jobs: vec![JobKey::for_job(0)],
             limits: NodeLimits::default(),
             rdma_piece: 256 << 10,
@@ -47,19 +47,19 @@ impl Default for WorldConfig {
 
 /// A network of NICs within this process. Clones are the same world.
 #[derive(Clone)]
-pub struct World {
+pub struct SharedNetwork {
     network: Arc<Mutex<Network>>,
 }
 
-impl World {
+impl SharedNetwork {
     /// A world whose transactions take no time.
-    pub fn new(config: WorldConfig) -> World {
-        World { network: Arc::new(Mutex::new(Network::new(config, None))) }
+    pub fn new(config: NetworkConfig) -> SharedNetwork {
+        SharedNetwork { network: Arc::new(Mutex::new(Network::new(config, None))) }
     }
 
     /// A world whose transactions take the time that `model` gives them.
-    pub fn timed(config: WorldConfig, model: Box<dyn Model>) -> World {
-        World { network: Arc::new(Mutex::new(Network::new(config, Some(model)))) }
+    pub fn timed(config: NetworkConfig, model: Box<dyn Model>) -> SharedNetwork {
+        SharedNetwork { network: Arc::new(Mutex::new(Network::new(config, Some(model)))) }
     }
 
     /// `GNI_CdmCreate` and `GNI_CdmAttach`: a NIC of the node `pe`.

@@ -1,6 +1,6 @@
 //! The state behind a world, and when transactions happen.
 
-use super::WorldConfig;
+use super::NetworkConfig;
 use super::blocks::Blocks;
 use super::shared_queue::SharedQueue;
 use crate::fabric::{
@@ -100,7 +100,7 @@ pub(super) struct Node {
 }
 
 pub(super) struct Network {
-    pub(super) config: WorldConfig,
+    pub(super) config: NetworkConfig,
     /// Memory of no NIC.
     pub(super) blocks: Blocks,
     model: Option<Box<dyn Model>>,
@@ -163,7 +163,7 @@ impl Ord for Flight {
 }
 
 impl Network {
-    pub(super) fn new(config: WorldConfig, model: Option<Box<dyn Model>>) -> Network {
+    pub(super) fn new(config: NetworkConfig, model: Option<Box<dyn Model>>) -> Network {
         Network {
             config,
             blocks: Blocks::default(),

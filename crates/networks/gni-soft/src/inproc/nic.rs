@@ -1,6 +1,6 @@
 //! One NIC's end of a world.
 
-use super::World;
+use super::SharedNetwork;
 use super::blocks::Blocks;
 use super::network::NicState;
 use crate::fabric::{
@@ -12,9 +12,9 @@ use gni::{
 use mem::UserMem;
 use shm::doorbell::Doorbell;
 
-/// The fabric of one NIC in a [`World`].
+/// The fabric of one NIC in a [`SharedNetwork`].
 pub struct InProc {
-    world: World,
+    world: SharedNetwork,
     index: u32,
     who: (PeAddr, InstId),
     key: JobKey,
@@ -23,12 +23,12 @@ pub struct InProc {
 }
 
 impl InProc {
-    pub(super) fn new(world: World, index: u32, who: (PeAddr, InstId), key: JobKey) -> InProc {
+    pub(super) fn new(world: SharedNetwork, index: u32, who: (PeAddr, InstId), key: JobKey) -> InProc {
         InProc { world, index, who, key, blocks: Blocks::default() }
     }
 
     /// The world it belongs to.
-    pub fn world(&self) -> &World {
+    pub fn world(&self) -> &SharedNetwork {
         &self.world
     }
 }

@@ -20,7 +20,7 @@ use mem::PeerBytes;
 use portals::{EventKind, Md, Options};
 
 /// Where an operation was accepted: the descriptor, and the part of it.
-type Place = (Md, (usize, usize));
+type Accepted = (Md, (usize, usize));
 
 /// What a get-put needs.
 const SWAP: Options = Options(Options::OP_PUT.0 | Options::OP_GET.0);
@@ -39,7 +39,7 @@ impl<F: Fabric> SoftNic<F> {
     }
 
     /// Finds the descriptor that accepts an operation and counts the operation there; `Err`: how many entries refused it.
-    fn accept(&mut self, from: Identity, spot: &Spot, wants: Options) -> Result<(Place, u32), u32> {
+    fn accept(&mut self, from: Identity, spot: &Spot, wants: Options) -> Result<(Accepted, u32), u32> {
         let mut walked = 0;
         let found = self.find(from, spot, wants, &mut walked);
         self.counts.walked += u64::from(walked);
@@ -56,7 +56,7 @@ impl<F: Fabric> SoftNic<F> {
         Ok((place, walked))
     }
 
-    fn find(&self, from: Identity, spot: &Spot, wants: Options, walked: &mut u32) -> Option<Place> {
+    fn find(&self, from: Identity, spot: &Spot, wants: Options, walked: &mut u32) -> Option<Accepted> {
         let list = self.lists.get(spot.index as usize)?;
         if wants == SWAP && spot.len > u64::from(self.limits.max_getput_md) {
             return None;
@@ -142,7 +142,7 @@ impl<F: Fabric> SoftNic<F> {
         kind: EventKind,
         from: Identity,
         spot: &Spot,
-        (md, part): Place,
+        (md, part): Accepted,
         hdr_data: u64,
         ack: Option<u32>,
     ) -> Option<u32> {

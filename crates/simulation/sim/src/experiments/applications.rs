@@ -4,7 +4,7 @@ use super::collectives::{Algorithm, allreduce_algorithms};
 use crate::cluster::{Cluster, Report};
 use crate::error::Error;
 use crate::jitter::Jitter;
-use crate::programs::{Amg, AmgPhase, AmgPlan, FUNCTIONS, Lammps, ORDINARY, Plan, grid};
+use crate::programs::{Amg, AmgPhase, AmgPlan, FUNCTIONS, Lammps, LammpsPlan, ORDINARY, grid};
 use crate::schedules::Schedules;
 use crate::setup::Setup;
 use gni::Time;
@@ -123,7 +123,8 @@ pub fn amg(setup: &Setup, algorithm: &Algorithm, ranks: u32, work: AmgWork) -> R
 /// # Errors
 /// [`Error`].
 pub fn lammps(setup: &Setup, ranks: u32) -> Result<Run, Error> {
-    let plan = Plan { grid: grid(ranks), compute: LAMMPS_COMPUTE * 1e9 / STEPS, jitter: Jitter::of(setup) };
+    let plan =
+        LammpsPlan { grid: grid(ranks), compute: LAMMPS_COMPUTE * 1e9 / STEPS, jitter: Jitter::of(setup) };
     let mut cluster = Cluster::new(setup, ranks, |rank| Lammps::new(plan, rank))?;
     let report = cluster.run()?;
     let programs = || (0..ranks).filter_map(|rank| cluster.program(rank));

@@ -7,7 +7,7 @@ use crate::schedules::Schedules;
 use crate::setup::Setup;
 use coll::Coll;
 use coll::algorithms::registry::{self, Memory};
-use coll::tuned::{Choice, Forced, Placement, Query, Table, WIDE};
+use coll::tuned::{Choice, Forced, Placement, Query, RuleTable, WIDE};
 
 /// An algorithm of the library's table.
 pub use coll::algorithms::registry::Algorithm;
@@ -73,7 +73,7 @@ pub fn chosen(setup: &Setup, coll: Coll, ranks: u32, words: u64) -> Option<Choic
         caches: nodes == 1 && !setup.localities(ranks).is_empty() && ranks > WIDE,
         ..Query::new(coll, ranks, placement)
     };
-    Table::builtin().select(&query, &Forced::default()).ok()
+    RuleTable::builtin().select(&query, &Forced::default()).ok()
 }
 
 /// An allreduce of `words` 64-bit integers over `ranks` ranks, or another collective with so many for each block, uncut.

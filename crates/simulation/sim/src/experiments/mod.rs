@@ -15,5 +15,5 @@ pub use collectives::{
 pub use one_sided::{Contender, Measure, gather, one_sided};
 pub use point_to_point::{Latency, bandwidth, latency};
 pub use raw_pair::raw_latency;
-pub use registered::{Pattern, Registered, Way, registered};
+pub use registered::{Pattern, Registered, SendMethod, registered};
 pub use replayed::{Replayed, Share, replay};

@@ -5,9 +5,9 @@ use crate::error::Error;
 use crate::programs::{Calls, Gather, OneSided, Pairs, PingPong, PutPingPong, Stream, Timed, span};
 use crate::replay::{Collective, CommId, Schedules};
 use crate::setup::Setup;
-use crate::windows::{Interface, Way};
+use crate::windows::{DataDirection, Interface};
 use coll::Coll;
-use coll::tuned::Table;
+use coll::tuned::RuleTable;
 use std::sync::Arc;
 
 /// The calls that move the data.
@@ -73,10 +73,10 @@ pub fn one_sided(setup: &Setup, by: Contender, measure: Measure, bytes: usize) -
             check(&cluster, pairs, |program, end| program.is_intact(end))?;
             Ok(time(&cluster, pairs, PutPingPong::time) / 2.0)
         }
-        (Some(interface), Measure::PutDone) => accesses(interface, Way::Put, 1),
-        (Some(interface), Measure::GetDone) => accesses(interface, Way::Get, 1),
-        (Some(interface), Measure::Puts(window)) => accesses(interface, Way::Put, window),
-        (Some(interface), Measure::Gets(window)) => accesses(interface, Way::Get, window),
+        (Some(interface), Measure::PutDone) => accesses(interface, DataDirection::Put, 1),
+        (Some(interface), Measure::GetDone) => accesses(interface, DataDirection::Get, 1),
+        (Some(interface), Measure::Puts(window)) => accesses(interface, DataDirection::Put, window),
+        (Some(interface), Measure::Gets(window)) => accesses(interface, DataDirection::Get, window),
         (None, Measure::Arrival) => {
             let cluster = run(setup, pairs, |_| PingPong::new(pairs, bytes, 0, ROUNDS))?;
             check(&cluster, pairs, |program, end| !pairs.is_first(end.rank()) || program.is_intact())?;
@@ -94,7 +94,7 @@ pub fn one_sided(setup: &Setup, by: Contender, measure: Measure, bytes: usize) -
 /// [`Error`].
 pub fn gather(setup: &Setup, by: Interface, calls: Calls, nodes: u32, bytes: usize) -> Result<f64, Error> {
     let setup = Setup { ranks_per_node: 1, ..setup.clone() };
-    let schedules = Schedules::new(&setup, &Arc::new(Table::builtin()), 1);
+    let schedules = Schedules::new(&setup, &Arc::new(RuleTable::builtin()), 1);
     let call =
         Collective { coll: Coll::Gather, comm: CommId::WORLD, root: 0, count: bytes as u64, element: 1 };
     let group: Arc<[u32]> = (0..nodes).collect();

@@ -23,7 +23,7 @@ pub enum Pattern {
 
 /// How messages of 1 KiB are sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Way {
+pub enum SendMethod {
     /// Through mailboxes that are large enough.
     Smsg,
     /// By Eager GET, requested through the smallest mailboxes.
@@ -61,7 +61,7 @@ const OBSERVED: u32 = 0;
 ///
 /// # Errors
 /// [`Error`].
-pub fn registered(setup: &Setup, pattern: Pattern, way: Way, ranks: u32) -> Result<Registered, Error> {
+pub fn registered(setup: &Setup, pattern: Pattern, way: SendMethod, ranks: u32) -> Result<Registered, Error> {
     let nodes = ranks.div_ceil(setup.ranks_per_node.max(1));
     let setup = Setup { params: params(way, nodes), ..setup.clone() };
     let mut cluster = Cluster::empty(&setup, ranks)?;
@@ -86,14 +86,14 @@ pub fn registered(setup: &Setup, pattern: Pattern, way: Way, ranks: u32) -> Resu
 }
 
 /// The pools of Eager GET are made whole at once, as if all peers sent together.
-fn params(way: Way, nodes: u32) -> UgniParams {
+fn params(way: SendMethod, nodes: u32) -> UgniParams {
     let default = UgniParams::default();
     let params = UgniParams { eager_num: default.eager_max, ..default };
     match way {
-        Way::Smsg => UgniParams { smsg_limit: MESSAGE + 64, ..params },
-        Way::EagerGet => UgniParams { smsg_limit: 256, ..params },
+        SendMethod::Smsg => UgniParams { smsg_limit: MESSAGE + 64, ..params },
+        SendMethod::EagerGet => UgniParams { smsg_limit: 256, ..params },
         // Each node must be able to hold what all others may send at once.
-        Way::Msgq => {
+        SendMethod::Msgq => {
             let share = params.msgq_pool / i64::from(nodes.max(1));
             let credits = (share / 2 * 2).clamp(1, params.msgq_credits);
             UgniParams { use_msgq: UseMsgq::Always, msgq_credits: credits, ..params }
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn everybody_is_drawn_about_as_often_as_drawing() {
+    fn every_rank_is_drawn_about_as_often_as_drawing() {
         for ranks in [1024, 16_384, 49_152] {
             let peers = Pattern::Random16.peers(ranks).len();
             assert!((20..50).contains(&peers), "{peers} of {ranks}");
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_its_own_peer() {
+    fn no_rank_is_its_own_peer() {
         for pattern in [Pattern::AllToAll, Pattern::Nearest, Pattern::Random16] {
             assert!(!pattern.peers(64).contains(&0));
         }

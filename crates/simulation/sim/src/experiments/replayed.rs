@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::programs;
 use crate::replay::Job;
 use crate::setup::Setup;
-use coll::tuned::Table;
+use coll::tuned::RuleTable;
 use gni::Time;
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ pub struct Replayed {
 pub fn replay(setup: &Setup, job: &Arc<Job>, copies: u32) -> Result<Replayed, Error> {
     let ranks = job.ranks().checked_mul(copies.max(1));
     let ranks = ranks.ok_or(Error::Unsupported("there are too many ranks"))?;
-    let table = Arc::new(Table::builtin());
+    let table = Arc::new(RuleTable::builtin());
     let make = |rank| programs::Replay::new(job, setup, &table, copies.max(1), rank);
     let mut cluster = Cluster::new(setup, ranks, make)?;
     let report = cluster.run()?;

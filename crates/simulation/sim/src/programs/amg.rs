@@ -23,7 +23,7 @@ mod plan;
 mod set_up;
 
 use plan::{Action, Messages};
-pub use plan::{Phase, Plan};
+pub use plan::{AmgPlan, Phase};
 
 use crate::cluster::{Program, Step};
 use crate::endpoint::{CONTEXT, Endpoint};
@@ -45,7 +45,7 @@ struct Collective {
 
 /// One rank of AMG.
 pub struct Amg {
-    plan: Arc<Plan>,
+    plan: Arc<AmgPlan>,
     reduce: Collective,
     /// Where there is a set-up phase.
     agree: Option<Collective>,
@@ -103,7 +103,7 @@ impl Collective {
 impl Amg {
     /// The part of `rank`, with the allreduce of this schedule; `agree`: that of the tree by which ranks agree, where `plan` has a
     /// set-up phase.
-    pub(crate) fn new(plan: &Arc<Plan>, reduce: Part, agree: Option<Part>, rank: u32) -> Amg {
+    pub(crate) fn new(plan: &Arc<AmgPlan>, reduce: Part, agree: Option<Part>, rank: u32) -> Amg {
         Amg {
             plan: Arc::clone(plan),
             reduce: Collective::new(reduce),

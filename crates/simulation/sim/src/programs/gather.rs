@@ -6,7 +6,7 @@ use crate::cluster::{Program, Step};
 use crate::endpoint::{CONTEXT, Endpoint};
 use crate::port::{Group, Places, RankPort};
 use crate::replay::Prepared;
-use crate::windows::{Access, Interface, Remote, Way};
+use crate::windows::{Access, DataDirection, Interface, Remote};
 use abi::Result;
 use coll::Execution;
 use gni::Time;
@@ -186,7 +186,7 @@ impl Gather {
                     if rounds >= SLOTS as u64 && end.notices() < (rounds - SLOTS as u64 + 2) / 2 {
                         return Ok(false);
                     }
-                    *access = Some(end.access((Interface::Light, Way::Put), *remote, local, place));
+                    *access = Some(end.access((Interface::Light, DataDirection::Put), *remote, local, place));
                     self.stage = Stage::Under;
                 }
                 (Stage::Under, Some(access)) => {

@@ -78,7 +78,7 @@ fn action(index: u32, renews: bool) -> Option<Action> {
 
 /// A job's shape and computing time.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Plan {
+pub struct LammpsPlan {
     /// Ranks along x, y and z.
     pub grid: [u32; 3],
     /// Nanoseconds that a rank computes in a step, on average.
@@ -90,7 +90,7 @@ pub struct Plan {
 /// One rank of LAMMPS.
 #[derive(Clone, Debug)]
 pub struct Lammps {
-    plan: Plan,
+    plan: LammpsPlan,
     rank: u32,
     step: u32,
     at: u32,
@@ -110,7 +110,7 @@ pub struct Lammps {
 
 impl Lammps {
     /// The part of `rank`.
-    pub fn new(plan: Plan, rank: u32) -> Lammps {
+    pub fn new(plan: LammpsPlan, rank: u32) -> Lammps {
         let marks = [Time::START; 3];
         Lammps {
             plan,
@@ -291,7 +291,7 @@ mod tests {
 
     #[test]
     fn what_one_side_sends_the_other_expects() {
-        let plan = Plan { grid: grid(24), compute: 1.0, jitter: Jitter::NONE };
+        let plan = LammpsPlan { grid: grid(24), compute: 1.0, jitter: Jitter::NONE };
         assert_eq!(grid(24), [4, 2, 3]);
         for rank in 0..24 {
             for dim in 0..3 {

@@ -13,14 +13,14 @@ mod replay;
 mod stream;
 
 pub use amg::Amg;
-pub(crate) use amg::{Phase as AmgPhase, Plan as AmgPlan};
+pub(crate) use amg::{AmgPlan, Phase as AmgPhase};
 pub use collective::Allreduce;
 pub(crate) use collective::{is_rooted, span};
 pub use exchange::Exchange;
 pub use gather::{Calls, Gather};
 pub use halo::{Halo, square};
 pub(crate) use lammps::{FUNCTIONS, ORDINARY};
-pub use lammps::{Lammps, Plan, grid};
+pub use lammps::{Lammps, LammpsPlan, grid};
 pub use one_sided::OneSided;
 pub use ping_pong::PingPong;
 pub use put_ping_pong::PutPingPong;

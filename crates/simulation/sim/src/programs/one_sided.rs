@@ -4,7 +4,7 @@ use super::{Pairs, Start, Timed, is_painted, paint};
 use crate::cluster::{Program, Step};
 use crate::endpoint::Endpoint;
 use crate::speaks::Speaks;
-use crate::windows::{Access, Interface, Remote, Way};
+use crate::windows::{Access, DataDirection, Interface, Remote};
 use abi::Result;
 use mem::{PeerBytes, UserMem};
 use pml::ReqId;
@@ -83,7 +83,7 @@ impl Buffers {
 #[derive(Debug)]
 pub struct OneSided {
     pairs: Pairs,
-    by: (Interface, Way),
+    by: (Interface, DataDirection),
     buffers: Buffers,
     window: u32,
     windows: u32,
@@ -100,7 +100,13 @@ pub struct OneSided {
 
 impl OneSided {
     /// A rank's part in `windows` windows of `window` accesses of `bytes`.
-    pub fn new(pairs: Pairs, by: (Interface, Way), bytes: usize, window: u32, windows: u32) -> OneSided {
+    pub fn new(
+        pairs: Pairs,
+        by: (Interface, DataDirection),
+        bytes: usize,
+        window: u32,
+        windows: u32,
+    ) -> OneSided {
         OneSided {
             pairs,
             by,
@@ -125,14 +131,14 @@ impl OneSided {
 
     /// Whether the data has come to where it belongs on this rank, if it does.
     pub fn is_intact(&self, end: &Endpoint) -> bool {
-        let lands = self.pairs.is_first(end.rank()) == (self.by.1 == Way::Get);
+        let lands = self.pairs.is_first(end.rank()) == (self.by.1 == DataDirection::Get);
         !lands || is_painted(self.buffers.landing(end), SEED)
     }
 
     fn next(&self, end: &mut Endpoint, remote: Remote) -> Access {
         let (local, offset) = match self.by.1 {
-            Way::Put => (self.buffers.leaving(end), self.buffers.landing_offset()),
-            Way::Get => (self.buffers.landing(end), Buffers::LEAVING_OFFSET),
+            DataDirection::Put => (self.buffers.leaving(end), self.buffers.landing_offset()),
+            DataDirection::Get => (self.buffers.landing(end), Buffers::LEAVING_OFFSET),
         };
         end.access(self.by, remote, local, offset)
     }

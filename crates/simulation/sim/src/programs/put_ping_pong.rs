@@ -5,7 +5,7 @@ use super::{Pairs, Start, Timed, is_painted, paint};
 use crate::cluster::{Program, Step};
 use crate::endpoint::Endpoint;
 use crate::speaks::Speaks;
-use crate::windows::{Access, Interface, Remote, Way};
+use crate::windows::{Access, DataDirection, Interface, Remote};
 use abi::Result;
 use mem::{PeerBytes, UserMem};
 
@@ -122,7 +122,7 @@ impl Program for PutPingPong {
                 for last in self.last_bytes(self.buffers.leaving(end)) {
                     last.write(PeerBytes::of(&[self.sent as u8]));
                 }
-                let by = (self.interface, Way::Put);
+                let by = (self.interface, DataDirection::Put);
                 let (local, offset) = (self.buffers.leaving(end), self.buffers.landing_offset());
                 self.access = Some(end.access(by, remote, local, offset));
             } else if self.seen == self.rounds {

@@ -7,7 +7,7 @@ use crate::replay::{Action, CommId, Job, Prepared, Schedules, Start};
 use crate::setup::Setup;
 use abi::{Error, Result};
 use coll::Execution;
-use coll::tuned::Table;
+use coll::tuned::RuleTable;
 use gni::Time;
 use mem::UserMem;
 use pml::ReqId;
@@ -68,7 +68,7 @@ const NO_ALGORITHM: Error = Error::new(abi::ERR_INTERN, "a recorded collective h
 
 impl Replay {
     /// The part of `rank` in as many copies of a job as `table`'s machine is asked to run.
-    pub fn new(job: &Arc<Job>, setup: &Setup, table: &Arc<Table>, copies: u32, rank: u32) -> Replay {
+    pub fn new(job: &Arc<Job>, setup: &Setup, table: &Arc<RuleTable>, copies: u32, rank: u32) -> Replay {
         let role = rank % job.ranks();
         Replay {
             job: Arc::clone(job),
@@ -109,7 +109,7 @@ impl Replay {
                 let from = from.map(|from| self.first + from);
                 end.irecv_in(context(comm), from, tag, self.buffer(end, bytes)).map(Some)
             }
-            Start::Nobody => Ok(None),
+            Start::NoPeer => Ok(None),
         }
     }
 

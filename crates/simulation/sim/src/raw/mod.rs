@@ -91,7 +91,7 @@ mod tests {
         sides.iter_mut().for_each(|side| side.begin(Pattern::PingPong, 8, 2));
         let mut order = Vec::new();
         while !sides.iter().all(Exchange::is_done) {
-            let who = sides.iter().position(Exchange::may_send).expect("somebody's turn");
+            let who = sides.iter().position(Exchange::may_send).expect("a side's turn");
             order.push(who);
             sides[who].sent += 1;
             sides[1 - who].received += 1;

@@ -2,14 +2,14 @@
 
 use super::{Collective, Job};
 use crate::setup::Setup;
-use coll::tuned::{Forced, Placement, Query, Table};
+use coll::tuned::{Forced, Placement, Query, RuleTable};
 use coll::{Coll, Layout, Params, Root, Schedule, Shape, Topology};
 use std::collections::HashMap;
 use std::sync::Arc;
 
 /// What choosing needs, and what was built for one rank.
 pub(crate) struct Schedules {
-    table: Arc<Table>,
+    table: Arc<RuleTable>,
     ranks_per_node: u32,
     shares_memory: bool,
     copies: u32,
@@ -32,7 +32,7 @@ impl std::hash::Hash for Collective {
 }
 
 impl Schedules {
-    pub fn new(setup: &Setup, table: &Arc<Table>, copies: u32) -> Schedules {
+    pub fn new(setup: &Setup, table: &Arc<RuleTable>, copies: u32) -> Schedules {
         Schedules {
             table: Arc::clone(table),
             ranks_per_node: setup.ranks_per_node.max(1),

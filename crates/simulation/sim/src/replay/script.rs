@@ -57,7 +57,7 @@ pub(crate) enum Start {
         bytes: u64,
     },
     /// To or from `MPI_PROC_NULL`.
-    Nobody,
+    NoPeer,
 }
 
 /// A collective call.
@@ -128,7 +128,7 @@ impl Values<'_> {
         let group = self.comms.group(comm);
         let world = |peer: i64| usize::try_from(peer).ok().and_then(|peer| group.get(peer)).copied();
         Some(match peer as i32 {
-            abi::PROC_NULL => Start::Nobody,
+            abi::PROC_NULL => Start::NoPeer,
             abi::ANY_SOURCE if !sends => Start::Receive { from: None, tag, comm, bytes },
             _ if sends => Start::Send { to: world(peer)?, tag, comm, bytes },
             _ => Start::Receive { from: Some(world(peer)?), tag, comm, bytes },
@@ -383,7 +383,7 @@ impl Job {
     fn bytes(&self, action: &Action) -> u64 {
         let of = |start: &Start| match *start {
             Start::Send { bytes, .. } | Start::Receive { bytes, .. } => bytes,
-            Start::Nobody => 0,
+            Start::NoPeer => 0,
         };
         match action {
             Action::Blocking(starts) => starts.iter().flatten().map(of).max().unwrap_or(0),
@@ -430,7 +430,7 @@ mod tests {
         let sum = |comm| Collective { coll: Coll::Allreduce, comm, root: 0, count: 3, element: 8 };
         assert_eq!(read("MPI_Allreduce", &[3, 8, 0x101]), Some(Action::Collective(sum(world))));
         assert_eq!(read("MPI_Iallreduce", &[3, 8, 5, 77]), Some(Action::BeginCollective(77, sum(pair))));
-        assert_eq!(read("MPI_Send", &[10, 8, -3, 9, 5]), Some(Action::Blocking([Some(Start::Nobody), None])));
+        assert_eq!(read("MPI_Send", &[10, 8, -3, 9, 5]), Some(Action::Blocking([Some(Start::NoPeer), None])));
         assert_eq!(read("MPI_Comm_rank", &[5]), None);
         assert_eq!(read("MPI_Send", &[10, 8, 7, 9, 5]), None, "there is no rank 7");
     }

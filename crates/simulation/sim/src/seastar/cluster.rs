@@ -6,7 +6,7 @@ use crate::seastar::rank::Rank;
 use crate::seastar::system::{Software, System};
 use portals::{ProcessId, lasting};
 use portals_soft::NicConfig;
-use portals_timed::{Kernel, Picos, TimedNic, World};
+use portals_timed::{Kernel, Network, Picos, TimedNic};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -65,7 +65,7 @@ const PAUSES: (Picos, Picos) = (2_000_000, 200_000_000);
 
 /// Virtual ranks on one machine.
 pub struct Cluster<P> {
-    world: World,
+    world: Network,
     slots: Vec<Slot<P>>,
     /// One valid entry for each rank that has a moment, and some that are no longer valid.
     queue: BinaryHeap<Reverse<(Picos, u32)>>,
@@ -89,12 +89,12 @@ impl<P: Program> Cluster<P> {
         if nodes.len() as u32 > of_machine {
             return Err(Error::TooSmall { needed: nodes.len() as u64, nodes: of_machine });
         }
-        let world = World::new(machine.mesh, machine.costs, Kernel::Catamount);
+        let world = Network::new(machine.mesh, machine.costs, Kernel::Catamount);
         let mut processes = std::collections::HashMap::new();
         let mut next = |node| {
             let process = processes.entry(node).or_insert(0);
             *process += 1;
-            World::id(node, *process - 1)
+            Network::id(node, *process - 1)
         };
         let ids: Vec<_> = nodes.iter().map(|&node| next(node)).collect();
         let fabrics: Vec<_> = ids.iter().map(|&id| world.attach(id)).collect();

@@ -7,7 +7,7 @@ use abi::{Error, Result};
 use mem::UserMem;
 use pml::ReqId;
 use portals::{ProcessId, Status};
-use portals_timed::{Picos, World};
+use portals_timed::{Network, Picos};
 
 /// A receive under way.
 struct Receiving {
@@ -19,7 +19,7 @@ struct Receiving {
 /// What a program works with: messages by rank and tag, and memory that lasts.
 pub struct Rank {
     pub(crate) mpi: Box<dyn Mpi>,
-    pub(crate) world: World,
+    pub(crate) world: Network,
     pub(crate) id: ProcessId,
     pub(crate) me: u32,
     pub(crate) memory: UserMem,
@@ -31,7 +31,7 @@ pub struct Rank {
 impl Rank {
     pub(crate) fn new(
         mpi: Box<dyn Mpi>,
-        world: World,
+        world: Network,
         (id, me): (ProcessId, u32),
         memory: UserMem,
         (system, software): (System, Software),

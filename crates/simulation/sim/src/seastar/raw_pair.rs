@@ -6,7 +6,7 @@ use crate::raw::{OverPortals, Pattern};
 use crate::seastar::machine::Machine;
 use portals::{ProcessId, SetupError, lasting};
 use portals_soft::NicConfig;
-use portals_timed::{Kernel, Picos, TimedNic, World};
+use portals_timed::{Kernel, Network, Picos, TimedNic};
 
 /// Messages before time is taken.
 const WARM_UP: u32 = 2;
@@ -18,9 +18,9 @@ struct Party {
 }
 
 impl Party {
-    fn new(world: &World, nodes: [u32; 2], me: usize, bytes: usize) -> portals::Result<Party> {
-        let nic = TimedNic::new(world.attach(World::id(nodes[me], 0)), NicConfig::default());
-        let peer = World::id(nodes[1 - me], 0);
+    fn new(world: &Network, nodes: [u32; 2], me: usize, bytes: usize) -> portals::Result<Party> {
+        let nic = TimedNic::new(world.attach(Network::id(nodes[me], 0)), NicConfig::default());
+        let peer = Network::id(nodes[1 - me], 0);
         let module = OverPortals::new(nic, peer, me == 0, lasting(bytes), lasting(bytes))?;
         Ok(Party { module, begun: None })
     }
@@ -43,10 +43,10 @@ pub(crate) fn run(
     pattern: Pattern,
     messages: u32,
 ) -> Result<f64, Error> {
-    let world = World::new(machine.mesh, machine.costs, Kernel::Catamount);
+    let world = Network::new(machine.mesh, machine.costs, Kernel::Catamount);
     let made = [0, 1].map(|me| Party::new(&world, nodes, me, bytes).map_err(failed));
     let [first, second] = made;
-    let mut sides = Sides { world, ids: nodes.map(|node| World::id(node, 0)), parties: [first?, second?] };
+    let mut sides = Sides { world, ids: nodes.map(|node| Network::id(node, 0)), parties: [first?, second?] };
     sides.parties.iter_mut().for_each(|party| party.module.begin(pattern, bytes, messages + WARM_UP));
     pair::run(&mut sides)?;
     let begun = sides.parties[1].begun.unwrap_or(0);
@@ -54,7 +54,7 @@ pub(crate) fn run(
 }
 
 struct Sides {
-    world: World,
+    world: Network,
     ids: [ProcessId; 2],
     parties: [Party; 2],
 }

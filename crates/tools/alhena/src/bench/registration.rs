@@ -16,7 +16,7 @@ use std::time::Instant;
 use btl_ugni::Interface;
 use clap::Args;
 use gni::{Gni, InstId, JobKey, MemHandle, Modes, PeAddr};
-use gni_soft::inproc::{InProc, World, WorldConfig};
+use gni_soft::inproc::{InProc, NetworkConfig, SharedNetwork};
 use gni_soft::{NicConfig, NodeLimits, SoftNic};
 use mem::UserMem;
 use rcache::{Monitor, Rcache, Trusting, Unwatched, Watch};
@@ -99,7 +99,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         Ok(monitor) => (Arc::new(monitor), "userfaultfd"),
         Err(refused) => {
             eprintln!("alhena: {refused}");
-            (Arc::new(Trusting), "nobody")
+            (Arc::new(Trusting), "no check")
         }
     };
     let pinned = attach(1, true).is_ok();
@@ -120,7 +120,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
 /// A NIC of a node with `mdds` memory descriptors.
 fn attach(mdds: u32, pinned: bool) -> Result<SoftNic<InProc>, Error> {
     let limits = NodeLimits { mdds, ..NodeLimits::default() };
-    let world = World::new(WorldConfig { limits, pinned, ..WorldConfig::default() });
+    let world = SharedNetwork::new(NetworkConfig { limits, pinned, ..NetworkConfig::default() });
     let (pe, inst, key) = (PeAddr(0), InstId(0), JobKey::for_job(0));
     world
         .attach(pe, inst, key, Modes::default(), NicConfig::default())

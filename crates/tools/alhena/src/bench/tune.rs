@@ -15,7 +15,7 @@ use std::time::Duration;
 use clap::Args;
 use coll::Coll;
 use coll::algorithms::registry::{self, Algorithm, Memory};
-use coll::tuned::{Placement, Query, Table, WIDE, can_use};
+use coll::tuned::{Placement, Query, RuleTable, WIDE, can_use};
 use hardware::{CpuSet, Topology, Unit};
 
 use super::campaign::WorkFolder;
@@ -125,7 +125,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         text.push_str("]\n");
     }
     // What is written can be read.
-    Table::parse(&text).map_err(|error| Error::Table(error.to_string()))?;
+    RuleTable::parse(&text).map_err(|error| Error::Table(error.to_string()))?;
     fs::write(&arguments.output, text)
         .map_err(|error| Error::Write { path: arguments.output.clone(), error })?;
     let path = arguments.output.display();
@@ -330,13 +330,13 @@ mod tests {
         let mut text = "[bcast]\nrules = [\n".to_string();
         assert_eq!(rules(&best, "1..4", "node", &mut text), 2);
         text.push_str("]\n");
-        let table = Table::parse(&text).expect("it can be read").before(Table::builtin());
-        let name = |table: &Table, bytes| {
+        let table = RuleTable::parse(&text).expect("it can be read").before(RuleTable::builtin());
+        let name = |table: &RuleTable, bytes| {
             let choice = table.select(&query(Coll::Bcast, 4, bytes, NODE), &Default::default());
             choice.expect("a rule fits").algorithm.get().name
         };
         for (bytes, candidate) in best {
-            let expected = candidate.algorithm.unwrap_or_else(|| name(&Table::builtin(), bytes));
+            let expected = candidate.algorithm.unwrap_or_else(|| name(&RuleTable::builtin(), bytes));
             assert_eq!(name(&table, bytes), expected, "{bytes} in\n{text}");
         }
     }

@@ -7,7 +7,7 @@ use clap::Args;
 use serde::Serialize;
 use sim::experiments::{AmgPart, AmgWork, LAMMPS_COMPUTE, LAMMPS_PAPER, allreduce_algorithms, amg, lammps};
 
-use super::machine::{Machine, Table};
+use super::machine::{CostTable, Machine};
 use super::output::{Output, row};
 use super::progress;
 use crate::bench::picture::{Curve, Over, Panel};
@@ -86,7 +86,7 @@ const PAPER: [(u32, &str); 2] = [(32_768, "about 20 % in MPI"), (49_152, "95.65 
 impl Lammps {
     /// Simulates and shows.
     pub fn run(&self) -> Result<(), Box<dyn Error>> {
-        let setup = self.machine.nodes(Table::Fitted, self.ranks_per_node)?;
+        let setup = self.machine.nodes(CostTable::Fitted, self.ranks_per_node)?;
         let mut rows = Vec::new();
         for &ranks in &self.ranks {
             let start = Instant::now();
@@ -200,7 +200,7 @@ impl Amg {
             )
             .into());
         }
-        let setup = self.machine.nodes(Table::Fitted, self.ranks_per_node)?;
+        let setup = self.machine.nodes(CostTable::Fitted, self.ranks_per_node)?;
         let mut rows = Vec::new();
         for &ranks in &self.ranks {
             let found =

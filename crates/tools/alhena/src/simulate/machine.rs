@@ -63,35 +63,35 @@ const COMPACT: [(&str, &str); 2] = [("btl_ugni_smsg_max_credits", "4"), ("btl_ug
 
 /// Which values the three fitted costs have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Table {
+pub enum CostTable {
     /// Those that hit three of the paper's points.
     Fitted,
     /// Those of independent sources.
     Sourced,
 }
 
-impl Table {
+impl CostTable {
     /// That of a flag `--sourced`.
-    pub fn of(sourced: bool) -> Table {
-        if sourced { Table::Sourced } else { Table::Fitted }
+    pub fn of(sourced: bool) -> CostTable {
+        if sourced { CostTable::Sourced } else { CostTable::Fitted }
     }
 
     fn costs(self) -> Costs {
         match self {
-            Table::Fitted => paper::FITTED,
-            Table::Sourced => Costs::SOURCED,
+            CostTable::Fitted => paper::FITTED,
+            CostTable::Sourced => Costs::SOURCED,
         }
     }
 }
 
 impl Machine {
     /// Two neighbouring chips, one rank each, with the limits of the paper's runs.
-    pub fn pair(&self, table: Table) -> Result<Setup, Box<dyn Error>> {
+    pub fn pair(&self, table: CostTable) -> Result<Setup, Box<dyn Error>> {
         self.adapted(paper::setup(table.costs()), &paper::LIMITS)
     }
 
     /// Nodes side by side with `ranks_per_node` ranks each and the transport's defaults.
-    pub fn nodes(&self, table: Table, ranks_per_node: u32) -> Result<Setup, Box<dyn Error>> {
+    pub fn nodes(&self, table: CostTable, ranks_per_node: u32) -> Result<Setup, Box<dyn Error>> {
         let setup = Setup { ranks_per_node, node_spacing: 1, ..paper::setup(table.costs()) };
         self.adapted(setup, if self.paper { &paper::LIMITS } else { &[] })
     }

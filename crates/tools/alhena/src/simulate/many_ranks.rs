@@ -12,7 +12,7 @@ use sim::experiments::{
     Algorithm, Dimensions, Outcome, algorithms, allreduce, chosen, collective as by_choice, halo,
 };
 
-use super::machine::{Machine, Table};
+use super::machine::{CostTable, Machine};
 use super::output::{Output, row};
 use super::progress;
 use crate::bench::picture::{Curve, Over, Panel};
@@ -33,8 +33,8 @@ struct Job {
 }
 
 impl Job {
-    fn table(&self) -> Table {
-        Table::of(self.sourced)
+    fn table(&self) -> CostTable {
+        CostTable::of(self.sourced)
     }
 }
 

@@ -4,9 +4,9 @@ use std::error::Error;
 
 use clap::Args;
 use serde::Serialize;
-use sim::experiments::{Pattern, Registered, Way, registered};
+use sim::experiments::{Pattern, Registered, SendMethod, registered};
 
-use super::machine::{Machine, Table};
+use super::machine::{CostTable, Machine};
 use super::output::{Output, row};
 use crate::bench::picture::{Curve, Over, Panel};
 
@@ -15,7 +15,8 @@ const PATTERNS: [(Pattern, &str); 3] = [
     (Pattern::Nearest, "nearest neighbours"),
     (Pattern::Random16, "16 random peers"),
 ];
-const WAYS: [(Way, &str); 3] = [(Way::Smsg, "SMSG only"), (Way::EagerGet, "Eager GET"), (Way::Msgq, "MSGQ")];
+const WAYS: [(SendMethod, &str); 3] =
+    [(SendMethod::Smsg, "SMSG only"), (SendMethod::EagerGet, "Eager GET"), (SendMethod::Msgq, "MSGQ")];
 
 /// Registered memory of one rank.
 #[derive(Args)]
@@ -47,7 +48,7 @@ struct Row {
 impl Memory {
     /// Simulates and shows.
     pub fn run(&self) -> Result<(), Box<dyn Error>> {
-        let setup = self.machine.nodes(Table::Fitted, self.ranks_per_node)?;
+        let setup = self.machine.nodes(CostTable::Fitted, self.ranks_per_node)?;
         let mut rows = Vec::new();
         for (pattern, pattern_name) in PATTERNS {
             for &ranks in &self.ranks {
@@ -94,7 +95,7 @@ fn table(rows: &[Row]) -> Vec<Vec<String>> {
 
 fn panels(rows: &[Row]) -> Vec<Panel> {
     let panel = |(_, pattern): (Pattern, &str)| {
-        let curve = |(_, way): (Way, &str)| Curve {
+        let curve = |(_, way): (SendMethod, &str)| Curve {
             label: way.to_string(),
             points: rows
                 .iter()

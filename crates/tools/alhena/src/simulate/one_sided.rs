@@ -9,7 +9,7 @@ use sim::Interface;
 use sim::experiments::{Contender, Measure, gather, one_sided};
 use sim::programs::Calls;
 
-use super::machine::{Machine, Table};
+use super::machine::{CostTable, Machine};
 use super::output::{Output, row};
 use crate::bench::picture::{Curve, Over, Panel};
 use crate::bench::table::significant;
@@ -129,7 +129,8 @@ impl OneSided {
             ("gets, bandwidth", Measure::Gets(self.window)),
         ];
         for &ranks in &self.ranks_per_node {
-            let setup = sim::Setup { ranks_per_node: ranks, ..self.machine.pair(Table::of(self.sourced))? };
+            let setup =
+                sim::Setup { ranks_per_node: ranks, ..self.machine.pair(CostTable::of(self.sourced))? };
             for (what, measure) in measures {
                 for bytes in sizes(self.min, self.max, self.factor) {
                     let is_rate = matches!(measure, Measure::Puts(_) | Measure::Gets(_));
@@ -176,7 +177,7 @@ impl OneSided {
 impl Gather {
     /// Simulates and shows.
     pub fn run(&self) -> Result<(), Box<dyn Error>> {
-        let setup = self.machine.pair(Table::of(self.sourced))?;
+        let setup = self.machine.pair(CostTable::of(self.sourced))?;
         let setup = sim::Setup { node_spacing: 1, ..setup };
         let mut rows = Vec::new();
         let measures = [("gather", "µs", Calls::Apart), ("gathers, bandwidth", "MB/s", Calls::BackToBack)];

@@ -7,7 +7,7 @@ use serde::Serialize;
 use sim::experiments::{latency, raw_latency};
 use sim::raw::Carrier;
 
-use super::machine::{Machine, Table};
+use super::machine::{CostTable, Machine};
 use super::output::{Output, row};
 use crate::bench::picture::{Curve, Over, Panel};
 
@@ -46,7 +46,7 @@ fn lengths(max: usize) -> impl Iterator<Item = usize> {
 impl Raw {
     /// Simulates and shows.
     pub fn run(&self) -> Result<(), Box<dyn Error>> {
-        let setup = self.machine.pair(Table::of(self.sourced))?;
+        let setup = self.machine.pair(CostTable::of(self.sourced))?;
         let mut rows = Vec::new();
         for bytes in lengths(self.max) {
             let time = |carrier: Carrier| -> Result<_, sim::Error> {

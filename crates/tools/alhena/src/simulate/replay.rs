@@ -11,7 +11,7 @@ use sim::Setup;
 use sim::experiments::{Replayed, Share, replay};
 use sim::replay::Job;
 
-use super::machine::{Machine, Table};
+use super::machine::{CostTable, Machine};
 use super::output::{Output, percent, row};
 
 /// A recorded run, played again.
@@ -70,7 +70,7 @@ impl Replay {
             eprintln!("{name} ({calls} calls) is replayed as computing");
         }
         let ranks_per_node = self.ranks_per_node.unwrap_or(job.ranks());
-        let setup = self.machine.nodes(Table::Fitted, ranks_per_node)?;
+        let setup = self.machine.nodes(CostTable::Fitted, ranks_per_node)?;
         let setup = Setup { cores: self.cores.filter(|&cores| cores > 0), ..setup };
         let start = Instant::now();
         let Replayed { whole, longest, shares, .. } = replay(&setup, &job, self.copies)?;

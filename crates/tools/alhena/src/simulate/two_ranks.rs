@@ -7,7 +7,7 @@ use serde::Serialize;
 use sim::experiments::{bandwidth, latency};
 use sim::paper::{self, MPICH2_POINTS, POINTS, Point};
 
-use super::machine::{Machine, Table};
+use super::machine::{CostTable, Machine};
 use super::output::{Output, percent, row};
 use crate::bench::picture::{Curve, Over, Panel};
 use crate::bench::table::significant;
@@ -67,7 +67,8 @@ struct LatencyRow {
 impl Pingpong {
     /// Simulates and shows.
     pub fn run(&self) -> Result<(), Box<dyn Error>> {
-        let (fitted, sourced) = (self.machine.pair(Table::Fitted)?, self.machine.pair(Table::Sourced)?);
+        let (fitted, sourced) =
+            (self.machine.pair(CostTable::Fitted)?, self.machine.pair(CostTable::Sourced)?);
         let other = paper::with_mpich2(fitted.clone());
         let mut rows = Vec::new();
         for (bytes, offset) in self.lengths() {
@@ -197,7 +198,8 @@ struct RateRow {
 impl Bandwidth {
     /// Simulates and shows.
     pub fn run(&self) -> Result<(), Box<dyn Error>> {
-        let (fitted, sourced) = (self.machine.pair(Table::Fitted)?, self.machine.pair(Table::Sourced)?);
+        let (fitted, sourced) =
+            (self.machine.pair(CostTable::Fitted)?, self.machine.pair(CostTable::Sourced)?);
         let mut rows = Vec::new();
         for bytes in self.sizes.powers_of_two() {
             // Bytes per nanosecond.

@@ -5,7 +5,7 @@ use core::ptr;
 use gni::{
     CqFault, Ep, Gni, InstId, JobKey, MemFlags, MemHandle, Modes, PeAddr, PostDescriptor, PostKind, Time,
 };
-use gni_soft::inproc::{InProc, World, WorldConfig};
+use gni_soft::inproc::{InProc, NetworkConfig, SharedNetwork};
 use gni_soft::{NicConfig, NodeLimits, SoftNic};
 use mem::UserMem;
 use rcache::{Rcache, Register, Watch};
@@ -49,10 +49,10 @@ pub const ROOM: usize = 1 << 20;
 impl Pair {
     /// `None` where io_uring is missing. Both NICs together have `mdds` memory descriptors.
     pub fn new(watch: Arc<dyn Watch>, mdds: u32) -> Option<Pair> {
-        let world = World::new(WorldConfig {
+        let world = SharedNetwork::new(NetworkConfig {
             pinned: true,
             limits: NodeLimits { mdds, ..NodeLimits::default() },
-            ..WorldConfig::default()
+            ..NetworkConfig::default()
         });
         let attach = |inst| {
             world.attach(PeAddr(1), InstId(inst), JobKey::for_job(0), Modes::default(), NicConfig::default())

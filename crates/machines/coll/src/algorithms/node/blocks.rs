@@ -20,7 +20,7 @@ fn emit_publish(b: &mut Builder, area: &Area, own: Ref, flag: bool) {
     if !flag {
         return b.publish(round, area.own(), own, Wake::All);
     }
-    b.publish(round, area.own(), own, Wake::Nobody);
+    b.publish(round, area.own(), own, Wake::None);
     area.emit_flag(b);
 }
 

@@ -114,7 +114,7 @@ fn alltoall(p: &Params, flag: bool) -> Schedule {
             }
         }
         let side = if p.in_place { Side::Recv } else { Side::Send };
-        b.publish_parts(round, side, limit, if flag { Wake::Nobody } else { Wake::All });
+        b.publish_parts(round, side, limit, if flag { Wake::None } else { Wake::All });
         if !p.in_place {
             b.copy(recv_block(area.me), send_block(area.me));
         }

@@ -339,7 +339,7 @@ pub fn allreduce_flat(p: &Params) -> Schedule {
 pub fn allreduce_flag(p: &Params) -> Schedule {
     schedule(p, |b, area| {
         let (mine, round) = (mine(p), area.round);
-        b.publish(round, area.own(), mine, Wake::Nobody);
+        b.publish(round, area.own(), mine, Wake::None);
         b.arrive(round, |b| {
             let acc = mine.at_start_of(b.typed());
             emit_combine(b, area, acc, mine);

@@ -65,7 +65,7 @@ impl Phase {
 }
 
 /// The actions of each phase; the same on all ranks that take part in a level.
-pub struct Plan {
+pub struct AmgPlan {
     pub(super) grid: Grid,
     phases: [Vec<Action>; Phase::ALL.len()],
     /// Nanoseconds that a microsecond of the live run takes.
@@ -73,17 +73,17 @@ pub struct Plan {
     pub(super) jitter: Jitter,
 }
 
-impl Plan {
+impl AmgPlan {
     /// An iteration on `ranks` ranks, which compute for `compute` nanoseconds in it on average, each longer or shorter by its
     /// own draw for the whole iteration; and the set-up phase, if that is wanted.
-    pub fn new(ranks: u32, compute: f64, jitter: Jitter, sets_up: bool) -> Plan {
+    pub fn new(ranks: u32, compute: f64, jitter: Jitter, sets_up: bool) -> AmgPlan {
         let strides = strides(ranks);
         let iteration = iteration(&strides);
         let live =
             iteration.iter().map(|action| if let Action::Compute(time) = action { *time } else { 0.0 });
         let pace = compute / live.sum::<f64>().max(1.0);
         let set_up = if sets_up { set_up::actions(&strides) } else { vec![] };
-        Plan { grid: Grid::new(ranks), phases: [warm_up(&strides), iteration, set_up], pace, jitter }
+        AmgPlan { grid: Grid::new(ranks), phases: [warm_up(&strides), iteration, set_up], pace, jitter }
     }
 
     pub(super) fn actions(&self, phase: Phase) -> &[Action] {
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn an_iteration_computes_for_as_long_as_it_is_asked_to() {
         for ranks in [8, 1000] {
-            let plan = Plan::new(ranks, 1e6, Jitter::NONE, false);
+            let plan = AmgPlan::new(ranks, 1e6, Jitter::NONE, false);
             let actions = plan.actions(Phase::Iteration);
             let computes =
                 |action: &Action| if let Action::Compute(time) = action { time * plan.pace } else { 0.0 };
@@ -171,7 +171,7 @@ mod tests {
     /// The live run's: 59 on its seven levels.
     #[test]
     fn a_set_up_reduces_as_often_as_the_live_one() {
-        let plan = Plan::new(8, 1e6, Jitter::NONE, true);
+        let plan = AmgPlan::new(8, 1e6, Jitter::NONE, true);
         let reductions =
             plan.actions(Phase::SetUp).iter().filter(|action| **action == Action::Reduce).count();
         assert_eq!(reductions, 59);

@@ -35,7 +35,7 @@ pub(super) enum Partners {
 }
 
 /// A job's plan, the same for all ranks.
-pub(super) struct Plan {
+pub(super) struct JobPlan {
     pub(super) ranks: u32,
     /// Each with the section that its time counts for.
     pub(super) phases: Vec<(Phase, usize)>,
@@ -56,7 +56,7 @@ pub(super) fn grid(ranks: u32, dimensions: u32) -> [u32; 3] {
     [ranks / depth / height, height, depth]
 }
 
-pub(super) fn plan(job: &Job<'_>) -> Plan {
+pub(super) fn plan(job: &Job<'_>) -> JobPlan {
     let &Job { application, ranks, allreduce, imbalance } = job;
     let (phases, words) = match application {
         Application::Pop => (pop(ranks), 2),
@@ -72,7 +72,7 @@ pub(super) fn plan(job: &Job<'_>) -> Plan {
         let params = Params { blocks: coll::tuned::block_class(words), ..Params::new(rank, ranks) };
         Arc::new((allreduce.build)(&params))
     };
-    Plan {
+    JobPlan {
         ranks,
         buffer: portals::lasting(phases.iter().map(longest).max().unwrap_or(0)),
         phases,

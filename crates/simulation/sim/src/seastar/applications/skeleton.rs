@@ -1,6 +1,6 @@
 //! One rank of an application.
 
-use super::plans::{Partners, Phase, Plan, STEPS};
+use super::plans::{JobPlan, Partners, Phase, STEPS};
 use crate::endpoint::CONTEXT;
 use crate::port::{Group, Places, RankPort};
 use crate::seastar::cluster::{Program, Step};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 const WORD: usize = 8;
 
 pub(super) struct Skeleton {
-    plan: Arc<Plan>,
+    plan: Arc<JobPlan>,
     me: u32,
     step: u32,
     /// The phase, and how far it has come.
@@ -30,7 +30,7 @@ pub(super) struct Skeleton {
 }
 
 impl Skeleton {
-    pub(super) fn new(plan: Arc<Plan>, me: u32) -> Skeleton {
+    pub(super) fn new(plan: Arc<JobPlan>, me: u32) -> Skeleton {
         let mut skeleton = Skeleton {
             plan,
             me,

@@ -6,7 +6,7 @@ use std::time::Instant;
 use btl::{Alone, Bounds, Btl, Peer};
 use btl_ugni::{Job, PeerAddress, SetupError, Stats, Ugni, UgniParams};
 use gni::{Gni, InstId, JobKey, Modes, PeAddr, Time};
-use gni_soft::inproc::{InProc, World, WorldConfig};
+use gni_soft::inproc::{InProc, NetworkConfig, SharedNetwork};
 use gni_soft::{NicConfig, SoftNic};
 use mem::UserMem;
 use pml::{Counters, Data, LayerState, Mode, Pattern, Receives, ReqId, SendTo, Sends};
@@ -83,7 +83,7 @@ fn registered_bytes(ends: &[End; 2]) -> u64 {
 }
 
 fn connect(params: &UgniParams, bytes: usize) -> Result<[End; 2], SetupError> {
-    let world = World::new(WorldConfig::default());
+    let world = SharedNetwork::new(NetworkConfig::default());
     let attach = |rank: u32| {
         let key = JobKey::for_job(0);
         let config = NicConfig::default();

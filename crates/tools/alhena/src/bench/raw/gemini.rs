@@ -32,10 +32,10 @@ pub(super) fn open(job: &mut pmi::Job, carrier: Carrier, most: usize) -> Result<
     let (peer, rank) = (place(1 - job.rank), job.rank);
     let refused = |error: gni::Error| format!("the NIC answered {error}");
     let mut side = OverGemini::new(nic, peer, rank == 0, carrier, most).map_err(refused)?;
-    job.put(CARD, &btl::hex::text(&side.card())).map_err(|error| error.to_string())?;
+    job.put(CARD, &mem::hex::text(&side.card())).map_err(|error| error.to_string())?;
     job.fence().map_err(|error| error.to_string())?;
     let text = job.get(1 - rank, CARD).map_err(|error| error.to_string())?.unwrap_or_default();
-    side.meet(&btl::hex::bytes(&text).unwrap_or_default()).map_err(refused)?;
+    side.meet(&mem::hex::bytes(&text).unwrap_or_default()).map_err(refused)?;
     job.fence().map_err(|error| error.to_string())?;
     Ok(Messages(side))
 }

@@ -7,17 +7,17 @@ use pml::Origin;
 use super::Comm;
 
 /// A part of [`Comm`], kept apart where one load fewer counts.
-pub struct Line {
+pub struct FastComm {
     /// The peer behind each rank that a call may name.
     pub peers: Arc<[u32]>,
     /// What all messages begin with.
     pub origin: Origin,
 }
 
-impl Line {
-    /// The line of no communicator: no rank is right.
-    pub fn none() -> Line {
-        Line { peers: Arc::new([]), origin: Origin::new(0, 0) }
+impl FastComm {
+    /// What no communicator has: no rank is right.
+    pub fn none() -> FastComm {
+        FastComm { peers: Arc::new([]), origin: Origin::new(0, 0) }
     }
 
     /// Whether it names no rank, so that nothing in it need be right.
@@ -25,8 +25,8 @@ impl Line {
         self.peers.is_empty()
     }
 
-    /// The line of a communicator as it is now.
-    pub fn of(comm: &Comm) -> Line {
-        Line { peers: comm.peers.clone(), origin: Origin::new(comm.context, comm.rank) }
+    /// That of a communicator as it is now.
+    pub fn of(comm: &Comm) -> FastComm {
+        FastComm { peers: comm.peers.clone(), origin: Origin::new(comm.context, comm.rank) }
     }
 }
