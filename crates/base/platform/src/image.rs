@@ -1,4 +1,4 @@
-//! Where this code was loaded from.
+//! Where this code, and other code of the process, was loaded from.
 
 use std::ffi::{CStr, OsStr, c_void};
 use std::mem::MaybeUninit;
@@ -66,6 +66,94 @@ unsafe extern "C" fn first_object(info: *mut libc::dl_phdr_info, _size: usize, f
     1
 }
 
+/// A program or shared object that is loaded.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Module {
+    /// Its file.
+    pub path: PathBuf,
+    /// Its build-id; empty: it has none.
+    pub build_id: Vec<u8>,
+    /// What the loader has added to the addresses of the file.
+    pub bias: u64,
+    /// From its first to its last loaded byte.
+    pub range: Range<u64>,
+}
+
+/// The module that `address` lies in. It takes the loader's lock.
+pub fn module_at(address: u64) -> Option<Module> {
+    let mut search = Search { address, found: None };
+    // SAFETY: the callback gets the pointer that is given here, which lives as long as the call.
+    unsafe { libc::dl_iterate_phdr(Some(module_of), (&raw mut search).cast()) };
+    let mut module = search.found?;
+    if module.path.as_os_str().is_empty() {
+        // The program itself has no name.
+        module.path = std::fs::read_link("/proc/self/exe").ok()?;
+    }
+    Some(module)
+}
+
+struct Search {
+    address: u64,
+    found: Option<Module>,
+}
+
+/// Ends the search at the object that has the address.
+unsafe extern "C" fn module_of(info: *mut libc::dl_phdr_info, _size: usize, search: *mut c_void) -> i32 {
+    // SAFETY: the loader passes a valid record, and `module_at` its search, which nothing else uses meanwhile.
+    let (info, search) = unsafe { (&*info, &mut *search.cast::<Search>()) };
+    if info.dlpi_phdr.is_null() {
+        return 0;
+    }
+    // SAFETY: the record names so many headers, which stay mapped with their object.
+    let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
+    let loaded = headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
+    let ranges = loaded.map(|header| {
+        let start = info.dlpi_addr.wrapping_add(header.p_vaddr);
+        start..start.wrapping_add(header.p_memsz)
+    });
+    if !ranges.clone().any(|range| range.contains(&search.address)) {
+        return 0;
+    }
+    let start = ranges.clone().map(|range| range.start).min().unwrap_or(0);
+    let end = ranges.map(|range| range.end).max().unwrap_or(0);
+    let notes = headers.iter().filter(|header| header.p_type == libc::PT_NOTE);
+    let mut ids = notes.filter_map(|header| {
+        let address = info.dlpi_addr.wrapping_add(header.p_vaddr) as usize;
+        let start: *const u8 = std::ptr::with_exposed_provenance(address);
+        // SAFETY: the object's notes are part of a loaded, readable segment, which stays with the object.
+        build_id(unsafe { std::slice::from_raw_parts(start, header.p_memsz as usize) })
+    });
+    let name = match info.dlpi_name.is_null() {
+        true => &[][..],
+        // SAFETY: the loader's name of the object, which ends with a NUL.
+        false => unsafe { CStr::from_ptr(info.dlpi_name) }.to_bytes(),
+    };
+    search.found = Some(Module {
+        path: PathBuf::from(OsStr::from_bytes(name)),
+        build_id: ids.next().unwrap_or_default().to_vec(),
+        bias: info.dlpi_addr,
+        range: start..end,
+    });
+    1
+}
+
+/// The build-id among the notes of an object: sizes of name and content, a type, both padded to four bytes.
+fn build_id(mut notes: &[u8]) -> Option<&[u8]> {
+    const GNU_BUILD_ID: u32 = 3;
+    let padded = |length: u32| (length as usize).checked_next_multiple_of(4);
+    loop {
+        let (head, rest) = notes.split_at_checked(12)?;
+        let word = |at: usize| Some(u32::from_ne_bytes(head.get(at..at + 4)?.try_into().ok()?));
+        let (name_length, length, kind) = (word(0)?, word(4)?, word(8)?);
+        let (name, rest) = rest.split_at_checked(padded(name_length)?)?;
+        let content = rest.get(..length as usize)?;
+        if kind == GNU_BUILD_ID && name == b"GNU\0" {
+            return Some(content);
+        }
+        notes = rest.get(padded(length)?..)?;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::AtomicU64;
@@ -79,6 +167,34 @@ mod tests {
         for word in [&ZERO, &ONE] {
             assert!(segments.iter().any(|segment| segment.contains(&word.as_ptr().addr())));
         }
+    }
+
+    #[test]
+    fn an_address_is_in_one_module() {
+        let here = an_address_is_in_one_module as *const () as u64;
+        let module = super::module_at(here).unwrap();
+        assert_eq!(module.path, std::env::current_exe().unwrap());
+        assert!(module.range.contains(&here) && module.bias <= here);
+        let other = super::module_at(libc::getpid as *const () as u64).unwrap();
+        assert!(other.path.is_absolute() && other.path != module.path, "{other:?}");
+        assert!(super::module_at(0).is_none());
+    }
+
+    #[test]
+    fn a_build_id_is_found_among_notes() {
+        let note = |name: &[u8], content: &[u8], kind: u32| {
+            let words = [name.len() as u32, content.len() as u32, kind];
+            let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+            for part in [name, content] {
+                bytes.extend_from_slice(part);
+                bytes.resize(bytes.len().next_multiple_of(4), 0);
+            }
+            bytes
+        };
+        let notes = [note(b"GNU\0", b"abcde", 1), note(b"GNU\0", b"0123456", 3)].concat();
+        assert_eq!(super::build_id(&notes), Some(&b"0123456"[..]));
+        assert_eq!(super::build_id(&notes[..20]), None);
+        assert_eq!(super::build_id(&[0xff; 40]), None);
     }
 
     #[test]

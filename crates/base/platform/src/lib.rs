@@ -11,7 +11,7 @@
 //! | [`fork`]       | `pthread_atfork(3)`, `_exit(2)`                 | children that the program forks       |
 //! | [`futex`]      | `futex(2)`, never PRIVATE                       | sleeping on a doorbell in shared memory |
 //! | [`huge`]       | `madvise(2)`, `MADV_COLLAPSE`                   | huge pages under buffers              |
-//! | [`image`]      | `dladdr(3)`                                     | finding the installation's own files  |
+//! | [`image`]      | `dladdr(3)`, `dl_iterate_phdr(3)`               | the installation's own files; the file of an address |
 //! | [`interfaces`] | `getifaddrs(3)`                                 | where this host can be reached        |
 //! | [`mapped_file`] | `mmap(2)`, `readv(2)`                          | many short pieces written at once     |
 //! | [`membarrier`] | `membarrier(2)`, expedited                      | senders that pay no fence             |

@@ -1,5 +1,6 @@
 //! A blocking conversation with a PMI-1 server: send a line, wait for the line that answers it.
 
+use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::mem::MaybeUninit;
 use std::net::TcpStream;
@@ -14,8 +15,8 @@ use crate::{Error, scm};
 pub(crate) struct Connection {
     socket: OwnedFd,
     input: LineBuffer,
-    /// A descriptor that came with a message and was not taken yet.
-    descriptor: Option<OwnedFd>,
+    /// Descriptors that came with messages and were not taken yet.
+    descriptors: VecDeque<OwnedFd>,
     /// What protects a connection that crosses a network.
     channel: Option<Box<Channel>>,
 }
@@ -68,7 +69,7 @@ impl Connection {
     }
 
     fn new(socket: OwnedFd) -> Connection {
-        Connection { socket, input: LineBuffer::default(), descriptor: None, channel: None }
+        Connection { socket, input: LineBuffer::default(), descriptors: VecDeque::new(), channel: None }
     }
 
     /// This side's last word, where the connection is protected.
@@ -87,7 +88,7 @@ impl Connection {
             None => text.as_bytes(),
         };
         while !rest.is_empty() {
-            match scm::send(self.socket.as_fd(), rest, None) {
+            match scm::send(self.socket.as_fd(), rest, &[]) {
                 Ok(n) => rest = &rest[n..],
                 Err(e) if is_hangup(&e) => return Err(Error::Lost { step }),
                 Err(e) => return Err(Error::Io { step, source: e }),
@@ -129,9 +130,9 @@ impl Connection {
         }
     }
 
-    /// The descriptor that came along with what was received so far.
+    /// The next descriptor that came along with what was received so far.
     pub(crate) fn take_descriptor(&mut self) -> Option<OwnedFd> {
-        self.descriptor.take()
+        self.descriptors.pop_front()
     }
 
     fn fill(&mut self, step: &'static str) -> Result<(), Error> {
@@ -143,7 +144,9 @@ impl Connection {
                     Some(channel) => channel.take(&buffer[..received.bytes], &mut self.input, step)?,
                     None => self.input.push(&buffer[..received.bytes]),
                 }
-                self.descriptor = received.fd.or_else(|| self.descriptor.take());
+                self.descriptors.extend(received.fds);
+                // No peer fills this process's table of descriptors.
+                self.descriptors.truncate(2 * scm::MOST_DESCRIPTORS);
                 Ok(())
             }
             Err(e) if is_hangup(&e) => Err(Error::Lost { step }),

@@ -78,7 +78,7 @@ impl Card {
 
         let mut message = vec![0; ANSWER + local_size * 4];
         let first = scm::receive(stream.as_fd(), &mut message).map_err(Error::io(STEP))?;
-        let fd = first.fd.ok_or(Error::Lost { step: STEP })?;
+        let fd = first.fds.into_iter().next().ok_or(Error::Lost { step: STEP })?;
         stream.read_exact(&mut message[first.bytes..]).map_err(|_| Error::Lost { step: STEP })?;
         let (job, rest) = message.split_first_chunk::<8>().ok_or(Error::Lost { step: STEP })?;
         let mut pids: Vec<i32> =
@@ -135,7 +135,7 @@ impl Host {
         message.extend(pids.iter().flat_map(|pid| pid.to_le_bytes()));
         for (_, guest) in &guests {
             let sent =
-                scm::send(guest.as_fd(), &message, Some(self.segment.fd.as_fd())).map_err(Error::io(STEP))?;
+                scm::send(guest.as_fd(), &message, &[self.segment.fd.as_fd()]).map_err(Error::io(STEP))?;
             send_all(guest, &message[sent..])?;
         }
         guests.sort_unstable_by_key(|(place, _)| *place);
@@ -171,7 +171,7 @@ struct Guest {
 /// Sends all of `bytes`, without a signal where the guest reads them no more.
 fn send_all(stream: &UnixStream, mut bytes: &[u8]) -> Result<(), Error> {
     while !bytes.is_empty() {
-        let sent = scm::send(stream.as_fd(), bytes, None).map_err(Error::io(STEP))?;
+        let sent = scm::send(stream.as_fd(), bytes, &[]).map_err(Error::io(STEP))?;
         bytes = &bytes[sent..];
     }
     Ok(())

@@ -79,11 +79,13 @@ fn job(rank: u32, record: JobRecord, mut connection: Connection) -> Result<Job, 
     if local_ranks.len() != record.local_pids.len() {
         return Err(incomplete());
     }
-    let segment = match (record.segment_bytes, connection.take_descriptor()) {
-        (Some(bytes), Some(fd)) => Some(Segment { fd, bytes }),
-        (None, _) => None,
-        (Some(_), None) => return Err(incomplete()),
+    let segment = match record.segment_bytes {
+        Some(bytes) => Some(Segment { fd: connection.take_descriptor().ok_or_else(incomplete)?, bytes }),
+        None => None,
     };
+    // The job runs without it as well.
+    let observation = record.observation_bytes.and_then(|_| connection.take_descriptor());
+    let observation = observation.and_then(|fd| Segment::adopt(fd).ok());
     Ok(Job {
         rank,
         size: record.node_of.len() as u32,
@@ -93,6 +95,7 @@ fn job(rank: u32, record: JobRecord, mut connection: Connection) -> Result<Job, 
         local_pids: record.local_pids,
         proxy_pid: record.proxy_pid,
         segment,
+        observation,
         app_num: record.app_num,
         universe_size: record.universe_size,
         oversubscribed: record.oversubscribed,

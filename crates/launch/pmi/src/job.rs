@@ -31,6 +31,9 @@ pub struct Job {
     pub proxy_pid: Option<i32>,
     /// Shared memory of this node, allocated, zeroed and sealed. None for a job of one rank per node.
     pub segment: Option<Segment>,
+    /// Memory in which the ranks of this node leave what the launcher may read (`observe`), allocated, zeroed and sealed.
+    /// None where no process of ours watches the node.
+    pub observation: Option<Segment>,
     /// `MPI_APPNUM`: index of the program in an MPMD job.
     pub app_num: i32,
     /// `MPI_UNIVERSE_SIZE`, where the launcher has one.
@@ -97,6 +100,7 @@ impl Job {
             local_pids: vec![std::process::id() as i32],
             proxy_pid: None,
             segment: None,
+            observation: None,
             app_num: 0,
             universe_size: None,
             oversubscribed: false,

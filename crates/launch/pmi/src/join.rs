@@ -71,6 +71,7 @@ pub(crate) fn join(mut space: Space, place: JobPlace, segment_bytes: SegmentByte
         local_pids,
         proxy_pid: None,
         segment,
+        observation: None,
         app_num,
         universe_size,
         oversubscribed,

@@ -4,7 +4,8 @@
 //!   rank                                     proxy (PMI server of the node)
 //!    │  cmd=alhena_hello protocol=1 …  ───────►  notes the sender's pid (SCM_CREDENTIALS)
 //!    │                                           … until every local rank has sent its hello
-//!    │  ◄─────── cmd=alhena_job rc=0 bytes=N, N bytes of body; the node's memfd (SCM_RIGHTS)
+//!    │  ◄─────── cmd=alhena_job rc=0 bytes=N, N bytes of body; the node's memfd and the
+//!    │           observation memory (SCM_RIGHTS), as far as the body names them
 //! ```
 //!
 //! The body is text, one `key=value` per line, values escaped as everywhere on this wire.
@@ -52,6 +53,8 @@ pub struct JobRecord {
     pub proxy_pid: Option<i32>,
     /// Size in bytes of the shared memory whose descriptor comes with the message.
     pub segment_bytes: Option<u64>,
+    /// Size in bytes of the observation memory, whose descriptor comes after that one.
+    pub observation_bytes: Option<u64>,
     /// `MPI_APPNUM`: index of the program in an MPMD job.
     pub app_num: i32,
     /// `MPI_UNIVERSE_SIZE`, where one was given.
@@ -83,6 +86,7 @@ impl JobRecord {
         };
         optional("proxy", self.proxy_pid.map(|p| p.to_string()));
         optional("segment", self.segment_bytes.map(|b| b.to_string()));
+        optional("observation", self.observation_bytes.map(|b| b.to_string()));
         optional("universe", self.universe_size.map(|u| u.to_string()));
         for (key, value) in &self.info {
             let _ = writeln!(text, "info={} {}", escape(key), escape(value));
@@ -105,6 +109,7 @@ impl JobRecord {
                 "oversubscribed" => record.oversubscribed = value == "1",
                 "proxy" => record.proxy_pid = Some(parse_pid(value)?),
                 "segment" => record.segment_bytes = Some(value.parse().ok()?),
+                "observation" => record.observation_bytes = Some(value.parse().ok()?),
                 "universe" => record.universe_size = Some(value.parse().ok()?),
                 "info" => {
                     let (name, value) = value.split_once(' ')?;
@@ -128,25 +133,27 @@ mod tests {
     use proptest::prelude::*;
 
     fn any_record() -> impl Strategy<Value = JobRecord> {
-        let numbers = (any::<u64>(), any::<i32>(), any::<Option<u64>>(), any::<Option<u32>>(), any::<bool>());
+        let numbers =
+            (any::<u64>(), any::<i32>(), any::<[Option<u64>; 2]>(), any::<Option<u32>>(), any::<bool>());
         let lists = (
             proptest::collection::vec(0u32..3, 1..20),
             proptest::collection::vec(1i32.., 1..20),
             proptest::collection::vec((any::<String>(), any::<String>()), 0..4),
         );
-        (numbers, lists).prop_map(|((job_id, app_num, segment_bytes, universe_size, flag), lists)| {
-            JobRecord {
+        (numbers, lists).prop_map(
+            |((job_id, app_num, [segment_bytes, observation_bytes], universe_size, flag), lists)| JobRecord {
                 job_id,
                 node_of: lists.0,
                 local_pids: lists.1,
                 proxy_pid: flag.then_some(7),
                 segment_bytes,
+                observation_bytes,
                 app_num,
                 universe_size,
                 oversubscribed: flag,
                 info: lists.2,
-            }
-        })
+            },
+        )
     }
 
     proptest! {

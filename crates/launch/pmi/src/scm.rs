@@ -1,4 +1,4 @@
-//! Messages over Unix sockets with the two things only the kernel can vouch for: an open descriptor
+//! Messages over Unix sockets with the two things only the kernel can vouch for: open descriptors
 //! (`SCM_RIGHTS`) and the sender's process id (`SCM_CREDENTIALS`). See unix(7), cmsg(3).
 
 use std::io;
@@ -9,11 +9,14 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 pub struct Received {
     /// Bytes written to the front of the buffer; 0 means that the other side has closed.
     pub bytes: usize,
-    /// The descriptor that came along (close-on-exec). Further ones are closed at once.
-    pub fd: Option<OwnedFd>,
+    /// The descriptors that came along (close-on-exec), [`MOST_DESCRIPTORS`] at most. Further ones are closed at once.
+    pub fds: Vec<OwnedFd>,
     /// The sender's process id as the kernel saw it, in our pid namespace; needs [`want_credentials`].
     pub pid: Option<i32>,
 }
+
+/// Descriptors that go with one message.
+pub const MOST_DESCRIPTORS: usize = 2;
 
 /// Room for one descriptor list and one credential, aligned as `cmsghdr` wants.
 #[repr(C, align(8))]
@@ -35,27 +38,29 @@ pub fn want_credentials(socket: BorrowedFd<'_>) -> io::Result<()> {
     if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Sends `bytes`, with `fd` attached to the first of them. Returns how many bytes were taken.
-/// Never raises `SIGPIPE`.
-pub fn send(socket: BorrowedFd<'_>, bytes: &[u8], fd: Option<BorrowedFd<'_>>) -> io::Result<usize> {
+/// Sends `bytes`, with `fds` attached to the first of them, [`MOST_DESCRIPTORS`] at most. Returns how many bytes were
+/// taken. Never raises `SIGPIPE`.
+pub fn send(socket: BorrowedFd<'_>, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<usize> {
+    let fds = &fds[..fds.len().min(MOST_DESCRIPTORS)];
     let mut control = Control([0; 128]);
     let mut part = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
     // SAFETY: an all-zero msghdr is a valid value (null pointers with zero lengths).
     let mut message: libc::msghdr = unsafe { mem::zeroed() };
     message.msg_iov = &raw mut part;
     message.msg_iovlen = 1;
-    if let Some(fd) = fd {
-        let payload = mem::size_of::<libc::c_int>() as u32;
+    if !fds.is_empty() {
+        let payload = mem::size_of_val(fds) as u32;
         message.msg_control = (&raw mut control).cast();
-        // SAFETY: CMSG_SPACE and CMSG_LEN only compute; the space for one int is far below 128 bytes, so
-        // the first header lies inside `control`, which is aligned for it.
+        // SAFETY: CMSG_SPACE and CMSG_LEN only compute; the space for two ints is far below 128 bytes, so
+        // the first header and what follows it lie inside `control`, which is aligned for it.
         unsafe {
             message.msg_controllen = libc::CMSG_SPACE(payload) as _;
             let header = libc::CMSG_FIRSTHDR(&raw const message);
             (*header).cmsg_level = libc::SOL_SOCKET;
             (*header).cmsg_type = libc::SCM_RIGHTS;
             (*header).cmsg_len = libc::CMSG_LEN(payload) as _;
-            libc::CMSG_DATA(header).cast::<libc::c_int>().write_unaligned(fd.as_raw_fd());
+            let data = libc::CMSG_DATA(header).cast::<libc::c_int>();
+            fds.iter().enumerate().for_each(|(index, fd)| data.add(index).write_unaligned(fd.as_raw_fd()));
         }
     }
     loop {
@@ -84,7 +89,7 @@ pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Received
             break outcome?;
         }
     };
-    let mut received = Received { bytes, fd: None, pid: None };
+    let mut received = Received { bytes, fds: Vec::new(), pid: None };
     // SAFETY: the kernel has filled `control` and set `msg_controllen`; CMSG_FIRSTHDR checks it.
     let mut header = unsafe { libc::CMSG_FIRSTHDR(&raw const message) };
     while !header.is_null() {
@@ -94,7 +99,7 @@ pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Received
         header = unsafe { libc::CMSG_NXTHDR(&raw const message, header) };
     }
     // The kernel drops a descriptor for which the process has none free.
-    if message.msg_flags & libc::MSG_CTRUNC != 0 && received.fd.is_none() {
+    if message.msg_flags & libc::MSG_CTRUNC != 0 && received.fds.is_empty() {
         return Err(io::Error::from_raw_os_error(libc::EMFILE));
     }
     Ok(received)
@@ -119,7 +124,9 @@ unsafe fn take_control(header: *const libc::cmsghdr, received: &mut Received) {
         for i in 0..bytes / mem::size_of::<libc::c_int>() {
             // SAFETY: the kernel put that many descriptors here, and each becomes ours exactly once.
             let fd = unsafe { OwnedFd::from_raw_fd(data.cast::<libc::c_int>().add(i).read_unaligned()) };
-            received.fd.get_or_insert(fd);
+            if received.fds.len() < MOST_DESCRIPTORS {
+                received.fds.push(fd);
+            }
         }
     } else if kind == libc::SCM_CREDENTIALS && bytes >= mem::size_of::<libc::ucred>() {
         // SAFETY: the length was checked; ucred is plain data.
@@ -147,17 +154,19 @@ mod tests {
     use std::os::unix::net::UnixStream;
 
     #[test]
-    fn a_descriptor_and_the_senders_pid_arrive() {
+    fn descriptors_and_the_senders_pid_arrive() {
         let (ours, theirs) = UnixStream::pair().unwrap();
         want_credentials(theirs.as_fd()).unwrap();
         let (mut end, other) = UnixStream::pair().unwrap();
-        assert_eq!(send(ours.as_fd(), b"here", Some(other.as_fd())).unwrap(), 4);
+        let fds = [other.as_fd(), ours.as_fd(), theirs.as_fd()];
+        assert_eq!(send(ours.as_fd(), b"here", &fds).unwrap(), 4);
         let mut buffer = [0; 16];
         let received = receive(theirs.as_fd(), &mut buffer).unwrap();
         assert_eq!(&buffer[..received.bytes], b"here");
         assert_eq!(received.pid, Some(std::process::id() as i32));
         drop(other);
-        UnixStream::from(received.fd.unwrap()).write_all(b"x").unwrap();
+        let [first, _]: [OwnedFd; MOST_DESCRIPTORS] = received.fds.try_into().unwrap();
+        UnixStream::from(first).write_all(b"x").unwrap();
         let mut byte = [0];
         end.read_exact(&mut byte).unwrap();
         assert_eq!(&byte, b"x");
@@ -167,7 +176,7 @@ mod tests {
     fn a_closed_socket_gives_zero_bytes_or_an_error_but_no_signal() {
         let (ours, theirs) = UnixStream::pair().unwrap();
         drop(theirs);
-        assert!(send(ours.as_fd(), b"x", None).is_err());
+        assert!(send(ours.as_fd(), b"x", &[]).is_err());
         assert_eq!(receive(ours.as_fd(), &mut [0; 4]).unwrap().bytes, 0);
     }
 }

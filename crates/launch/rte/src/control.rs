@@ -37,7 +37,7 @@ pub fn receive(from: impl AsFd) -> Received {
     match scm::receive(from.as_fd(), &mut bytes) {
         Ok(received) if received.bytes == 0 => Received::End,
         Ok(received) => match Message::decode(bytes) {
-            Some(message) => Received::Message(message, received.fd),
+            Some(message) => Received::Message(message, received.fds.into_iter().next()),
             None => Received::Nothing,
         },
         Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Received::End,
@@ -66,7 +66,7 @@ impl Message {
             Message::SegmentWanted => (3, 0),
         };
         let [a, b, c, d] = number.to_le_bytes();
-        scm::send(to.as_fd(), &[kind, a, b, c, d], descriptor).map(drop)
+        scm::send(to.as_fd(), &[kind, a, b, c, d], descriptor.as_slice()).map(drop)
     }
 
     fn decode([kind, a, b, c, d]: [u8; 5]) -> Option<Message> {

@@ -191,6 +191,7 @@ fn prepare(host: u32, order: Order, segment_bytes: pmi::SegmentBytes) -> Result<
     let spec = JobSpec {
         apps: order.apps,
         segment_bytes,
+        observe: order.observe,
         universe_size: order.universe_size,
         placement: order.placement,
         report_bindings: order.report_bindings,

@@ -22,7 +22,7 @@ use std::time::Duration;
 use crate::HostName;
 use crate::binding::{Bind, Map, Placement};
 use crate::failure::{Culprit, Failure};
-use crate::spec::{App, Environment, Inherit, Output, Stdin, Verbosity};
+use crate::spec::{App, Environment, Inherit, Observe, Output, Stdin, Verbosity};
 use crate::status::Status;
 use crate::wire::{Bytes, Wire, wire_enum, wire_struct};
 
@@ -126,6 +126,7 @@ pub(crate) struct Order {
     pub directory: PathBuf,
     /// Variables of mpiexec's environment that go along.
     pub variables: Vec<(OsString, OsString)>,
+    pub observe: Observe,
     pub universe_size: Option<u32>,
     pub placement: Placement,
     pub report_bindings: bool,
@@ -179,9 +180,10 @@ wire_struct! {
     Report { failure, culprit, cause, goes_on }
     Culprit { rank, also, pid, host, program }
     Order {
-        job, hosts, mapping, apps, directory, variables, universe_size, placement, report_bindings, output, stdin,
+        job, hosts, mapping, apps, directory, variables, observe, universe_size, placement, report_bindings, output, stdin,
         host_silence, stack_traces, cleanup, verbosity, outputs,
     }
+    Observe { profile }
     Summons { secret, addresses, host, order }
     App { program, arguments, count, environment, directory, search_path, info }
     Environment { inherit, set }

@@ -14,6 +14,8 @@ pub struct JobSpec {
     pub apps: Vec<App>,
     /// Size in bytes of a node's shared memory for this many ranks.
     pub segment_bytes: pmi::SegmentBytes,
+    /// What ranks leave for their launcher, and what it does with that.
+    pub observe: Observe,
     /// `MPI_UNIVERSE_SIZE`; none by default.
     pub universe_size: Option<u32>,
     /// Which processors the ranks get.
@@ -48,6 +50,13 @@ pub struct JobSpec {
     pub launcher: Launcher,
     /// Workers that others start are the hosts, instead of daemons.
     pub listen: Option<Listen>,
+}
+
+/// The observation memory of each host (crate `observe`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Observe {
+    /// Words of 64 bits of each rank's profile; 0: none is wanted.
+    pub profile: usize,
 }
 
 /// Waiting for workers.
@@ -182,6 +191,7 @@ impl JobSpec {
         JobSpec {
             apps,
             segment_bytes,
+            observe: Observe::default(),
             universe_size: None,
             placement: Placement::default(),
             report_bindings: false,

@@ -50,6 +50,7 @@ pub fn start(t: &mut Token, level: i32) -> Result<i32> {
     }
     // The level only ever rises: a lock that other threads rely on must stay.
     let level = FACTS.raise_level(level);
+    announce(t, level, observe::State::Running);
     let running = if level == abi::THREAD_MULTIPLE { Mode::Multiple } else { Mode::Running };
     DOMAIN.set_mode(running, level <= abi::THREAD_FUNNELED && FACTS.is_main_thread());
     if t.lock().p2p.is_away() {
@@ -63,6 +64,15 @@ pub fn start(t: &mut Token, level: i32) -> Result<i32> {
         engine::need_progress(t)?;
     }
     Ok(level)
+}
+
+/// Tells the launcher who this process is and what it does, by the observation memory.
+fn announce(t: &mut Token, level: i32, does: observe::State) {
+    let rank = t.lock().me();
+    if let Some(section) = observe::own() {
+        section.announce(rank, level);
+        section.set_state(does);
+    }
 }
 
 /// Bytes of stack that `MPI_Init` and calls of the library need; the system's default is 8 MiB.
@@ -84,6 +94,7 @@ fn check_stack() {
 #[inline(never)]
 fn join(t: &mut Token) {
     let mut job = pmi::attach(btl_vader::segment_bytes).unwrap_or_else(|error| give_up(&error.to_string()));
+    adopt_observation(&job);
     let mut state = t.lock();
     if job.rank == 0 && !job.is_native() {
         state.params.report_unknown();
@@ -114,6 +125,14 @@ fn join(t: &mut Token) {
     engine::close_in_children::<State>();
     objects::fatal::ends_by(abort);
     FACTS.join();
+}
+
+/// Maps the observation memory that came with the job. The job runs as well without it.
+fn adopt_observation(job: &pmi::Job) {
+    let area = job.observation.as_ref().and_then(|file| observe::Area::map(file, job.local_ranks.len()).ok());
+    if let Some(section) = area.and_then(|area| area.section(job.local_index())) {
+        observe::set_own(section);
+    }
 }
 
 /// Makes `MPI_COMM_WORLD` and `MPI_COMM_SELF`, with the first user of MPI: programs with sessions alone use them, too,
@@ -241,6 +260,7 @@ pub fn leave(t: &mut Token) {
     say_goodbye(t);
     engine::end_outside(t);
     DOMAIN.set_mode(Mode::After, false);
+    announce(t, FACTS.level(), observe::State::Finalized);
     if let Some(world) = &mut t.lock().world {
         // The launcher may be gone already; then it need not know.
         let _ = world.job.finalized();

@@ -369,6 +369,7 @@ fn order(spec: &JobSpec, job: u64, writers: &[Writer]) -> Result<Order, Error> {
         apps: spec.apps.clone(),
         directory: std::env::current_dir().map_err(Error::system("asking for the working directory"))?,
         variables: crate::environment::forwarded(environments),
+        observe: spec.observe.clone(),
         universe_size: spec.universe_size,
         placement: spec.placement.clone(),
         report_bindings: spec.report_bindings,

@@ -170,7 +170,7 @@ impl Proxy {
     fn refuse_caller(&self, index: usize, text: String) {
         if let Some(caller) = &self.callers.waiting[index] {
             // A new connection has room for it; one that is closed needs no answer.
-            let _ = scm::send(caller.socket.as_fd(), (text + "\n").as_bytes(), None);
+            let _ = scm::send(caller.socket.as_fd(), (text + "\n").as_bytes(), &[]);
         }
     }
 

@@ -6,6 +6,7 @@ mod clock;
 mod ending;
 mod forward;
 mod libraries;
+mod observation;
 mod rank;
 mod report;
 mod start;
@@ -57,6 +58,8 @@ pub(crate) struct Proxy {
     segment: SegmentState,
     /// Its size, where there is one.
     segment_bytes: u64,
+    /// What the ranks of this host leave for their launcher, once the first of them has called `MPI_Init`.
+    observation: Option<observation::Observation>,
     /// MPI programs that have begun in the place of a rank, one after the other; the most of all ranks.
     program: u32,
     callers: callers::Callers,
@@ -211,6 +214,7 @@ impl Proxy {
             up,
             segment: segment_bytes.map_or(SegmentState::None, |_| SegmentState::Pending),
             segment_bytes: segment_bytes.unwrap_or(0),
+            observation: None,
             program: 0,
             callers,
             suspects: suspects::Suspects::default(),

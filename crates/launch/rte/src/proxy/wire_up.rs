@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
+use observe::Shape;
 use pmi::lost::Suspicion;
 use pmi::protocol::JobRecord;
 use pmi::scm;
@@ -11,6 +12,7 @@ use pmi::wire::LineBuffer;
 use rustix::process::Pid;
 
 use super::clock::no_later_than;
+use super::observation::Observation;
 use super::rank::Program;
 use super::{Failure, Proxy, SegmentState};
 use crate::control::Message;
@@ -89,14 +91,27 @@ impl Proxy {
             let pid = proxy.ranks[rank].mpi_pid.unwrap_or_default();
             format!("rank {} (process {pid}) calls MPI_Init", proxy.number(rank))
         });
-        if self.begins_program(rank) && !matches!(self.segment, SegmentState::None) {
+        if self.begins_program(rank) {
             // The memory of the program before is not this one's.
-            self.segment = SegmentState::Pending;
-            // Fails only if mpiexec has ended, which is noticed next.
-            let _ = Message::SegmentWanted.send(&self.control);
+            self.observation = self.new_observation();
+            if !matches!(self.segment, SegmentState::None) {
+                self.segment = SegmentState::Pending;
+                // Fails only if mpiexec has ended, which is noticed next.
+                let _ = Message::SegmentWanted.send(&self.control);
+            }
         }
         self.send_job_records();
         self.check_missing();
+    }
+
+    /// Memory for what the next program of each rank leaves. A job runs as well without it.
+    fn new_observation(&mut self) -> Option<Observation> {
+        let shape = Shape { ranks: self.ranks.len(), profile: self.job.spec.observe.profile };
+        let memory = Observation::create(shape);
+        if memory.is_none() {
+            self.trace(|_| format!("no memory for what ranks leave behind, {} bytes", shape.bytes()));
+        }
+        memory
     }
 
     /// Remembers which process sends for `rank`, and watches it if it is not the one that was started.
@@ -123,6 +138,8 @@ impl Proxy {
         self.server.begin();
         let size = self.ranks.len();
         let segment = self.segment.ready().and_then(|segment| segment.fd.try_clone().ok());
+        let observation = self.observation.as_ref().and_then(|memory| memory.file().fd.try_clone().ok());
+        let descriptors: Vec<BorrowedFd<'_>> = segment.iter().chain(&observation).map(AsFd::as_fd).collect();
         let mut record = JobRecord {
             job_id: job_of(self.job.job_id, self.program),
             node_of: self.job.node_of.clone(),
@@ -133,6 +150,11 @@ impl Proxy {
                 .collect(),
             proxy_pid: Some(rustix::process::getpid().as_raw_nonzero().get()),
             segment_bytes: self.segment.ready().map(|segment| segment.bytes),
+            observation_bytes: self
+                .observation
+                .as_ref()
+                .filter(|_| observation.is_some())
+                .map(|memory| memory.file().bytes),
             app_num: 0,
             universe_size: self.job.spec.universe_size,
             oversubscribed: self.job.plan.oversubscribed,
@@ -144,15 +166,15 @@ impl Proxy {
             record.info =
                 self.job.programs[app].as_ref().map(|program| program.info.clone()).unwrap_or_default();
             let text = self.server.job_record(rank, &record.encode());
-            self.send_with(rank, text.as_bytes(), segment.as_ref().map(|segment| segment.as_fd()));
+            self.send_with(rank, text.as_bytes(), &descriptors);
         }
     }
 
-    /// Sends `text` with a descriptor at its first byte. Nothing else is on its way to a rank that waits for an answer, so
+    /// Sends `text` with descriptors at its first byte. Nothing else is on its way to a rank that waits for an answer, so
     /// some bytes are always taken.
-    fn send_with(&mut self, rank: usize, text: &[u8], fd: Option<BorrowedFd<'_>>) {
+    fn send_with(&mut self, rank: usize, text: &[u8], fds: &[BorrowedFd<'_>]) {
         let Some(socket) = &self.ranks[rank].socket else { return };
-        match scm::send(socket.as_fd(), text, fd) {
+        match scm::send(socket.as_fd(), text, fds) {
             Ok(sent) => self.send_pmi(rank, &text[sent..]),
             Err(_) => self.close_pmi(rank),
         }
@@ -169,7 +191,7 @@ impl Proxy {
                 let reply = Server::table_reply(table.len());
                 takers
                     .into_iter()
-                    .for_each(|rank| self.send_with(rank, reply.as_bytes(), Some(file.fd.as_fd())));
+                    .for_each(|rank| self.send_with(rank, reply.as_bytes(), &[file.fd.as_fd()]));
             }
             Err(error) => {
                 let seen = format!("no memory for the addresses of {} bytes: {error}", table.len());
@@ -190,7 +212,7 @@ impl Proxy {
         let Some(socket) = &state.socket else { return };
         let was_waiting = state.waits_to_send;
         while !state.unsent.is_empty() {
-            match scm::send(socket.as_fd(), &state.unsent, None) {
+            match scm::send(socket.as_fd(), &state.unsent, &[]) {
                 Ok(sent) => drop(state.unsent.drain(..sent)),
                 Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => break,
                 Err(_) => return self.close_pmi(rank),

@@ -1,0 +1,330 @@
+//! The observation memory of a node: what ranks leave in it, their launcher reads at any time, also after they died.
+//!
+//! ```text
+//!   mpiexec's process on the node                        a rank of the node
+//!     makes the file before the ranks begin                gets the descriptor with its job record (pmi)
+//!     holds it as long as the job lives ──── one file ──── maps it, and writes into its own section only
+//!     copies sections out, whatever the ranks do           never reads another one's section
+//!
+//!   section of one rank, words of 64 bits:
+//!   │ header 16 │ modules: HEADS x 8, paths │ waits: SLOTS x 128 │ profile: as many as the job wants │
+//! ```
+//!
+//! # Contract
+//!
+//! - The file is made, allocated and sealed by the process that starts the ranks. Its size alone says how long the
+//!   profile of each rank is ([`Shape::of`]); all else is constant. It is all zero at first. A job without such a
+//!   process (a singleton, another launcher) has none, unless one is made with [`Area::private`].
+//! - Section `p` belongs to the rank at place `p` of the node (`pmi::Job::local_index`). Only that process writes it. Where
+//!   several of its threads write, they exclude each other: header, modules and waits are written under the lock of the
+//!   library's state. The profile is its owner's affair.
+//! - A reader copies and checks. It gets torn rows where the owner writes meanwhile; a [`Wait`] is never torn, since its
+//!   slot has a turn that is odd while it is written. No index, length or text of a section is believed.
+//! - Addresses mean nothing once a process is gone. So the rank writes the module of each address that it leaves:
+//!   [`Section::note_address`] does that once for each module, and is cheap afterwards. A reader turns an address into module and
+//!   offset by [`Modules::place_of`]; names are found outside the library.
+//! - The file stays mapped until the process ends. A forked child does not have it, and must not touch it.
+//! - Programs may begin one after the other in the place of a rank (`sh -c "./a; ./b"`): each set of programs gets a file of its own.
+//!
+//! Nothing of this is on the way of a message. What a wait writes, it writes after it has waited for [`QUIET`].
+#![forbid(unsafe_code)]
+
+mod modules;
+mod text;
+mod waits;
+
+use std::sync::atomic::{
+    AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use platform::memory_file::MemoryFile;
+use shm::{MapError, SharedMemory};
+
+pub use modules::{Module, Modules, Place};
+pub use waits::{FRAMES, Kind, Need, Part, SLOTS, Slot, Targets, Wait};
+
+/// After this time a wait writes what it waits for: long beside any message, short beside any user's patience.
+pub const QUIET: Duration = Duration::from_millis(1000);
+
+const HEADER: usize = 16;
+const SECTION: usize = HEADER + modules::WORDS + waits::WORDS;
+
+/// Words of the header.
+mod at {
+    pub const STATE: usize = 0;
+    pub const PID: usize = 1;
+    pub const RANK: usize = 2;
+    pub const LEVEL: usize = 3;
+    pub const UNSEEN: usize = 4;
+}
+
+/// How large the sections are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shape {
+    /// Ranks of the node.
+    pub ranks: usize,
+    /// Words of 64 bits of the profile of each rank; 0: no profile is wanted.
+    pub profile: usize,
+}
+
+impl Shape {
+    /// Bytes of the file.
+    pub fn bytes(self) -> u64 {
+        (self.ranks * self.section() * size_of::<u64>()) as u64
+    }
+
+    /// The shape of a file of so many bytes; `None`: it has another layout.
+    pub fn of(ranks: usize, bytes: u64) -> Option<Shape> {
+        let words = usize::try_from(bytes / size_of::<u64>() as u64).ok()?;
+        let profile = words.checked_div(ranks)?.checked_sub(SECTION)?;
+        Some(Shape { ranks, profile }).filter(|shape| shape.bytes() == bytes)
+    }
+
+    /// Words of one section.
+    fn section(self) -> usize {
+        SECTION + self.profile
+    }
+}
+
+/// The mapped file.
+#[derive(Debug)]
+pub struct Area {
+    memory: SharedMemory,
+    shape: Shape,
+}
+
+impl Area {
+    /// A new file of this shape, allocated and sealed.
+    ///
+    /// # Errors
+    /// The system's: no memory.
+    pub fn create(shape: Shape) -> std::io::Result<MemoryFile> {
+        let file = MemoryFile::create(shape.bytes())?;
+        file.allocate()?;
+        Ok(file)
+    }
+
+    /// Maps a file for so many ranks.
+    ///
+    /// # Errors
+    /// [`MapError`]; a file of another layout is `TooShort`.
+    pub fn map(file: &MemoryFile, ranks: usize) -> Result<Arc<Area>, MapError> {
+        let need = Shape { ranks, profile: 0 }.bytes();
+        let shape = Shape::of(ranks, file.bytes).ok_or(MapError::TooShort { have: file.bytes, need })?;
+        Ok(Arc::new(Area { memory: SharedMemory::map(file)?, shape }))
+    }
+
+    /// Memory of this process alone, for a profile of a job that no launcher watches.
+    ///
+    /// # Errors
+    /// The system's: no memory.
+    pub fn private(profile: usize) -> std::io::Result<Arc<Area>> {
+        let file = Area::create(Shape { ranks: 1, profile })?;
+        Area::map(&file, 1).map_err(std::io::Error::other)
+    }
+
+    /// The shape.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// The section of the rank at `place` of the node; `None`: there are not so many.
+    pub fn section(self: &Arc<Area>, place: usize) -> Option<Section> {
+        (place < self.shape.ranks).then(|| Section { area: self.clone(), place })
+    }
+}
+
+/// What the rank of a section does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    /// It has not called `MPI_Init`, or calls it now.
+    Before,
+    /// Between `MPI_Init` and `MPI_Finalize`.
+    Running,
+    /// After `MPI_Finalize`.
+    Finalized,
+}
+
+/// The section of one rank.
+#[derive(Clone, Debug)]
+pub struct Section {
+    area: Arc<Area>,
+    place: usize,
+}
+
+impl Section {
+    /// Its place on the node.
+    pub fn place(&self) -> usize {
+        self.place
+    }
+
+    /// Words of the profile; empty where none is wanted.
+    pub fn profile(&self) -> &[AtomicU64] {
+        &self.words()[SECTION..]
+    }
+
+    /// The owner: who it is. `level`: the thread level in force, as the ABI numbers it.
+    pub fn announce(&self, rank: u32, level: i32) {
+        self.header(at::RANK).store(rank.into(), Relaxed);
+        self.header(at::PID).store(std::process::id().into(), Relaxed);
+        self.header(at::LEVEL).store(level as u64, Relaxed);
+    }
+
+    /// The owner: what it does.
+    pub fn set_state(&self, state: State) {
+        self.header(at::STATE).store(state as u64, Relaxed);
+    }
+
+    /// What it does.
+    pub fn state(&self) -> State {
+        match self.header(at::STATE).load(Relaxed) {
+            1 => State::Running,
+            2 => State::Finalized,
+            _ => State::Before,
+        }
+    }
+
+    /// Its process id in its own pid namespace; 0: it has not announced itself.
+    pub fn pid(&self) -> i32 {
+        self.header(at::PID).load(Relaxed) as i32
+    }
+
+    /// Its rank in the job.
+    pub fn rank(&self) -> u32 {
+        self.header(at::RANK).load(Relaxed) as u32
+    }
+
+    /// The thread level in force, as the ABI numbers it.
+    pub fn level(&self) -> i32 {
+        self.header(at::LEVEL).load(Relaxed) as i32
+    }
+
+    /// The owner: writes the module that `address` lies in, unless it is there. It asks the loader, which takes its lock:
+    /// not to be called from a signal handler. To be called by one thread at a time.
+    pub fn note_address(&self, address: u64) {
+        modules::note(self.module_words(), address);
+    }
+
+    /// The modules that the rank has written.
+    pub fn modules(&self) -> Modules {
+        modules::all(self.module_words())
+    }
+
+    /// The owner: a thread waits. Gives the slot, to be given back when the wait ends; `None`: all are taken, and the rank
+    /// counts as running until [`Section::end_wait`] gets that `None`.
+    pub fn begin_wait(&self, wait: &Wait) -> Option<usize> {
+        let slot = waits::begin(self.wait_words(), wait);
+        if slot.is_none() {
+            self.count_unseen(1);
+        }
+        slot
+    }
+
+    /// The owner: the wait of that slot is over.
+    pub fn end_wait(&self, slot: Option<usize>) {
+        match slot {
+            Some(number) => waits::end(self.wait_words(), number),
+            None => self.count_unseen(u64::MAX),
+        }
+    }
+
+    fn count_unseen(&self, change: u64) {
+        let unseen = self.header(at::UNSEEN);
+        unseen.store(unseen.load(Relaxed).wrapping_add(change), Release);
+    }
+
+    /// How many threads wait without a slot.
+    pub fn unseen(&self) -> u64 {
+        self.header(at::UNSEEN).load(Acquire)
+    }
+
+    /// What the rank's threads wait for. A slot that is written just now is left out.
+    pub fn waits(&self) -> Vec<Slot> {
+        waits::all(self.wait_words())
+    }
+
+    fn words(&self) -> &[AtomicU64] {
+        let each = self.area.shape.section();
+        &self.area.memory.words(each * self.area.shape.ranks)[self.place * each..][..each]
+    }
+
+    fn header(&self, word: usize) -> &AtomicU64 {
+        &self.words()[word]
+    }
+
+    fn module_words(&self) -> &[AtomicU64] {
+        &self.words()[HEADER..][..modules::WORDS]
+    }
+
+    fn wait_words(&self) -> &[AtomicU64] {
+        &self.words()[HEADER + modules::WORDS..][..waits::WORDS]
+    }
+}
+
+static OWN: OnceLock<Section> = OnceLock::new();
+
+/// The section of this process, once `MPI_Init` has joined the job; `None`: it has none.
+pub fn own() -> Option<&'static Section> {
+    OWN.get()
+}
+
+/// Makes `section` that of this process. The first one stays.
+pub fn set_own(section: Section) -> &'static Section {
+    OWN.get_or_init(|| section)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_size_alone_says_the_shape() {
+        for ranks in [1, 2, 7, 128] {
+            for profile in [0, 1, 4096] {
+                let shape = Shape { ranks, profile };
+                assert_eq!(Shape::of(ranks, shape.bytes()), Some(shape));
+                assert_eq!(Shape::of(ranks, shape.bytes() + 1), None);
+            }
+        }
+        assert_eq!(Shape::of(0, 4096), None);
+        assert_eq!(Shape::of(1, 8), None);
+    }
+
+    #[test]
+    fn sections_are_apart() {
+        let area = Area::private(8).unwrap();
+        assert_eq!(area.shape(), Shape { ranks: 1, profile: 8 });
+        assert!(area.section(1).is_none());
+        let file = Area::create(Shape { ranks: 3, profile: 8 }).unwrap();
+        let area = Area::map(&file, 3).unwrap();
+        let sections: Vec<Section> = (0..3).map(|place| area.section(place).unwrap()).collect();
+        for section in &sections {
+            section.announce(section.place() as u32 + 10, 0);
+            section.set_state(State::Running);
+            section.profile().iter().for_each(|word| word.store(u64::MAX, Relaxed));
+        }
+        for section in &sections {
+            assert_eq!((section.rank(), section.level()), (section.place() as u32 + 10, 0));
+            assert_eq!(section.state(), State::Running);
+            assert_eq!(section.pid() as u32, std::process::id());
+            assert!(section.waits().is_empty() && section.modules().is_empty());
+        }
+        assert!(Area::map(&file, 4).is_err());
+    }
+
+    #[test]
+    fn a_thread_without_a_slot_is_counted() {
+        let section = Area::private(0).unwrap().section(0).unwrap();
+        let wait =
+            Wait { thread: 1, since: 0, call: String::new(), frames: vec![], need: Need::All, parts: vec![] };
+        let slots: Vec<_> = (0..SLOTS + 2).map(|_| section.begin_wait(&wait)).collect();
+        assert_eq!((section.waits().len(), section.unseen()), (SLOTS, 2));
+        slots.into_iter().for_each(|slot| section.end_wait(slot));
+        assert_eq!((section.waits().len(), section.unseen()), (0, 0));
+        section.note_address(Area::private as *const () as u64);
+        assert!(!section.modules().is_empty());
+    }
+}
