@@ -13,13 +13,17 @@
 //! the call, except where their documentation says otherwise.
 
 mod array;
+mod attribute;
 mod call;
 mod callback;
+pub mod copies;
 mod count;
+pub mod origin;
 mod pointer;
 mod text;
 
 pub use array::{Array, ArrayMut, Weights};
+pub use attribute::{Attribute, AttributeOut, Predefined};
 pub use call::{Argument, Call, Given, Value};
 pub use callback::*;
 pub use count::{CountArray, CountMut, Counts};

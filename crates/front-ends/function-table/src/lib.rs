@@ -50,7 +50,8 @@
 //! | `str`; `str[…]`; `argv`; `argv[*]` | strings | `&CStr`; `Strings`; `Argv`; `Argvs` |
 //! | `out str(MAX_X)` with `out strlen` | `char *`, `int *` | `StrOut` |
 //! | `out text(n)` with `inout textlen` | `char *`, `int *` | `TextOut` |
-//! | `fn X`; `fn? X` | function pointer | `XFunction`; `Option<XFunction>` |
+//! | `fn X`; `fn? X` | function pointer | `XFunction`; `Option<XFunction>`, with whose it is |
+//! | `attribute ptr`; `out attribute ptr` | pointer | `Attribute`; `AttributeOut` |
 //! | `fn Comm_copy_attr_function` and the like | function pointer or a magic value | `CopyAttr` |
 //! | `mainargc`, `mainargv` | pointers | nothing |
 //!

@@ -78,7 +78,7 @@ pub struct Argument {
     pub what: What,
     /// One value, an array or text.
     pub shape: Shape,
-    /// What other languages must know of it; C's entry points read none of this.
+    /// What C's type does not say; C's entry points read [`Mark::Attribute`] alone.
     pub marks: Vec<Mark>,
 }
 

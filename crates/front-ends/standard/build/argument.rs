@@ -1,6 +1,6 @@
 //! One argument: the type that crosses the ABI and the value that a crate of `mpi` gets.
 
-use function_table::{Argument, Direction, Function, Length, Shape, What};
+use function_table::{Argument, Direction, Function, Length, Mark, Shape, What};
 
 /// An argument in Rust.
 pub struct Parameter {
@@ -28,7 +28,7 @@ pub enum Value {
 pub fn parameter(function: &Function, argument: &Argument, wide: bool) -> Parameter {
     let name = name(&argument.name);
     let (crossing, value) = match &argument.what {
-        What::Callback(callback) => user_function(argument, callback, &name),
+        What::Callback(callback) => user_function(function, argument, callback, &name),
         What::Kind(kind) => {
             let rust = if wide { kind.wide_rust } else { kind.rust };
             match &argument.shape {
@@ -54,10 +54,11 @@ fn name(c: &str) -> String {
     }
 }
 
-fn user_function(argument: &Argument, callback: &str, name: &str) -> (String, Value) {
+fn user_function(function: &Function, argument: &Argument, callback: &str, name: &str) -> (String, Value) {
     let rust = match callback {
         _ if callback.ends_with("opy_function") || callback.ends_with("copy_attr_function") => {
-            return ("usize".into(), Value::Promised(format!("ffi::CopyAttr::from_address({name})")));
+            let of = format!("ffi::CopyAttr::of({name}, {})", origin(function));
+            return ("usize".into(), Value::Promised(of));
         }
         _ if callback.ends_with("elete_function") || callback.ends_with("delete_attr_function") => {
             "DeleteAttrFunction"
@@ -76,11 +77,23 @@ fn user_function(argument: &Argument, callback: &str, name: &str) -> (String, Va
         "T_event_dropped_cb_function" => "TEventDroppedFunction",
         _ => panic!("no Rust type for the user function {callback}"),
     };
-    let value = match argument.optional {
-        true => Value::Same,
-        false => Value::Safe(format!("ffi::given({name}, \"{name} is NULL\")?")),
-    };
-    (format!("Option<ffi::{rust}>"), value)
+    let of = format!("ffi::{rust}::of({name}, {})", origin(function));
+    let value = if argument.optional { of } else { format!("ffi::given({of}, \"{name} is NULL\")?") };
+    ("usize".into(), Value::Promised(value))
+}
+
+/// Whose the functions are that a row gets: the call is known by where its answer goes, or by its first pointer.
+fn origin(function: &Function) -> String {
+    if function.is_tool() {
+        return "ffi::Origin::STANDARD".into();
+    }
+    let answer = function.arguments.iter().find(|argument| argument.direction == Direction::Out);
+    let text = function.arguments.iter().find(|argument| argument.word() == "str");
+    match (answer, text) {
+        (Some(answer), _) => format!("ffi::origin::of_call({}.cast_const())", self::name(&answer.name)),
+        (_, Some(text)) => format!("ffi::origin::of_call({})", self::name(&text.name)),
+        _ => panic!("{}: nothing of the call has a place", function.name),
+    }
 }
 
 fn input(argument: &Argument, rust: &str, name: &str) -> (String, Value) {
@@ -94,6 +107,9 @@ fn input(argument: &Argument, rust: &str, name: &str) -> (String, Value) {
         }
         "mainargc" | "mainargv" => (rust.into(), Value::Merged),
         "argv" => (format!("*const {rust}"), Value::Promised(format!("ffi::Argv::new({name})"))),
+        _ if argument.is(Mark::Attribute) => {
+            (rust.into(), Value::Promised(format!("ffi::Attribute::given({name})")))
+        }
         _ => (rust.into(), Value::Same),
     }
 }
@@ -105,6 +121,7 @@ fn output(argument: &Argument, rust: &str, name: &str, wide: bool) -> (String, V
         "count" | "displ" => Value::Promised(format!("ffi::CountMut::{}({required})", width(wide))),
         "status" if argument.direction == Direction::Out => Value::Promised(format!("ffi::optional({name})")),
         _ if argument.optional => Value::Promised(format!("ffi::optional({name})")),
+        _ if argument.is(Mark::Attribute) => Value::Promised(format!("ffi::AttributeOut::new({required})")),
         _ => Value::Promised(required),
     };
     (format!("*mut {rust}"), value)

@@ -97,9 +97,6 @@ fn given(entry: Entry<'_>, parameters: &[Parameter]) -> String {
         "i32" | "i64" | "abi::Aint" | "abi::Offset" => format!("{name} as i64 as u64"),
         "f64" => format!("{name}.to_bits()"),
         "usize" => format!("{name} as u64"),
-        function if function.starts_with("Option<") => {
-            format!("{name}.map_or(0, |user| user.address() as u64)")
-        }
         pointer if pointer.starts_with('*') => format!("{name} as usize as u64"),
         _ => format!("{name}.0 as u64"),
     };

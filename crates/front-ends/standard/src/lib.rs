@@ -22,6 +22,7 @@ mod call;
 mod direct;
 mod entry;
 mod light;
+mod origin;
 mod raise;
 
 mod functions {

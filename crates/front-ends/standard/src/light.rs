@@ -4,7 +4,7 @@
 use core::ffi::c_void;
 
 use abi::{Address, File, Result, Win};
-use ffi::LightFunction;
+use ffi::{LightFunction, Origin};
 use files::staged;
 use objects::{Attempt, Token};
 use windows::light::{self, Load};
@@ -144,11 +144,9 @@ unsafe extern "C" fn alhena_compare_swap(
 
 /// Sets the function of a handler.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn alhena_set_handler(
-    handler: i32,
-    function: Option<LightFunction>,
-    context: *mut c_void,
-) -> i32 {
+unsafe extern "C" fn alhena_set_handler(handler: i32, function: usize, context: *mut c_void) -> i32 {
+    // SAFETY: the program gives NULL or a function of this type.
+    let function = unsafe { LightFunction::of(function, Origin::STANDARD) };
     ordinary(|t| light::set_handler(t, handler, function, address(context)))
 }
 

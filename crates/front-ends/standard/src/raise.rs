@@ -55,7 +55,9 @@ pub fn raise(on: On, error: Error, call: Call<'_>) -> Raised {
     let returns = if error.what == CALLED { abi::SUCCESS } else { class };
     match handler {
         Handler::Return => Raised::Return(returns),
-        Handler::User { function, .. } => Raised::Handler { function, handle, code: class, returns },
+        Handler::User { function, .. } => {
+            Raised::Handler { function: function.due(), handle, code: class, returns }
+        }
         Handler::Fatal => fatal(&mut token, &failure, call, "MPI_ERRORS_ARE_FATAL"),
         Handler::Abort => fatal(&mut token, &failure, call, "MPI_ERRORS_ABORT"),
     }

@@ -8,6 +8,7 @@ use abi::{Address, Result, Status};
 use coll::Coll;
 use datatype::Datatype;
 use engine::{Advance, Afterlife, Blocking, Guarded, Operation, advance_all};
+use ffi::copies;
 use pml::Done;
 
 use super::Mode;
@@ -111,6 +112,7 @@ fn go(t: &mut Token, mode: Mode<'_>, mut running: Box<Running>) -> Result<()> {
             number(&mut state, &mut running)?;
             let (comm, waits) = (running.comm(), running.wants_area());
             running.hold(Some(state.hold(comm)?));
+            running.set_copies(copies::take(request));
             if !waits {
                 running.begin()?;
             }
@@ -131,6 +133,7 @@ fn go(t: &mut Token, mode: Mode<'_>, mut running: Box<Running>) -> Result<()> {
             // Persistent collectives are initialised in the same order everywhere, but started in any.
             prepare_persistent(&mut state, &mut running)?;
             let held = state.hold(running.comm())?;
+            running.set_copies(copies::take(request));
             *request = state.add_request(Persistent::new(running, held))?;
             Ok(())
         }
@@ -242,6 +245,7 @@ fn take_area_of(state: &mut State, running: &mut Running) {
 pub fn keep(state: &mut State, mut running: Box<Running>) {
     take_area_of(state, &mut running);
     running.hold(None);
+    running.set_copies(None);
     if running.is_reusable()
         && let Ok(kept) = kept::find(state, running.comm())
     {

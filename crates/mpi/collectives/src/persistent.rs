@@ -58,6 +58,7 @@ impl Operation<State> for Persistent {
 
     fn start(&mut self, state: &mut State, _key: u32) -> Result<bool> {
         self.running.move_to(self.held.comm());
+        self.running.fill_copies();
         self.running.begin()?;
         self.stage = Stage::Started;
         if let (Some(logged), Some(node)) = (self.running.logged(), &state.node) {

@@ -7,6 +7,7 @@ use std::time::Instant;
 use abi::{Address, Error, Result};
 use coll::{Coll, Execution, Region, Schedule, State as Progress, Waiting};
 use engine::P2p;
+use ffi::copies::Copies;
 use node::NodeArea;
 use pml::Done;
 
@@ -43,6 +44,8 @@ pub struct Running {
     exact: Option<Exact>,
     /// Of a nonblocking call: keeps the communicator's context ids from others until it is over.
     held: Option<Held>,
+    /// Copies of the program's buffers that a front-end has given to a call that outlives its entry.
+    copies: Option<Copies>,
     /// How the peers find this call, if calls are compared.
     logged: Option<Logged>,
     pub(super) log_reads: LogReads,
@@ -63,6 +66,7 @@ impl Running {
             attempt: None,
             exact: None,
             held: None,
+            copies: None,
             logged: None,
             log_reads: LogReads::default(),
         }
@@ -214,6 +218,18 @@ impl Running {
         self.held = held;
     }
 
+    /// The call works on copies of the program's buffers; or no longer.
+    pub(super) fn set_copies(&mut self, copies: Option<Copies>) {
+        self.copies = copies;
+    }
+
+    /// The copies are those of the buffers as they are now.
+    pub(super) fn fill_copies(&self) {
+        if let Some(copies) = &self.copies {
+            copies.fill();
+        }
+    }
+
     /// This process's statement about the call, for its peers.
     pub(super) fn statement(&self, state: &State, comm: &Comm) -> Statement {
         let bytes = self.signature.as_ref().map_or(0, |signature| signature.bytes());
@@ -307,6 +323,9 @@ impl Running {
             Progress::Pending => None,
             Progress::Done => {
                 self.ended = Some(self.exact.as_ref().map_or(Ok(()), Exact::finish));
+                if let Some(copies) = &self.copies {
+                    copies.give_back();
+                }
                 None
             }
             Progress::Failed(error) => {

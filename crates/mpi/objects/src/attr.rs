@@ -4,11 +4,11 @@
 //! state unlocked, and the result is put back.
 
 use abi::{Address, Error, Result};
-use ffi::{CopyAttr, DeleteAttrFunction};
+use ffi::{Attribute, AttributeOut, CopyAttr, DeleteAttrFunction, Predefined};
 
 use crate::domain::Token;
 use crate::handle::Objects;
-use crate::state::{Predefined, State};
+use crate::state::State;
 
 /// The kind of object that a key belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,11 +35,11 @@ pub trait Attributed: Copy {
     /// That of a handle that names no such object.
     fn attributes(self, state: &mut State) -> Result<&mut Attributes>;
 
-    /// A predefined attribute, if the key is one: the address of its value, or that it is not set.
+    /// A predefined attribute, if the key is one: its value, or that it is not set.
     ///
     /// # Errors
     /// As [`Attributed::attributes`].
-    fn predefined(self, _state: &State, _keyval: i32) -> Result<Option<Option<Address>>> {
+    fn predefined(self, _state: &State, _keyval: i32) -> Result<Option<Option<Predefined>>> {
         Ok(None)
     }
 }
@@ -55,8 +55,8 @@ impl Attributed for abi::Comm {
         Ok(&mut state.comms.get_mut(self)?.attributes)
     }
 
-    fn predefined(self, state: &State, keyval: i32) -> Result<Option<Option<Address>>> {
-        let p: &Predefined = &state.predefined;
+    fn predefined(self, state: &State, keyval: i32) -> Result<Option<Option<Predefined>>> {
+        let p = &state.predefined;
         let value = match keyval {
             abi::TAG_UB => &p.tag_ub,
             abi::IO => &p.io,
@@ -70,7 +70,7 @@ impl Attributed for abi::Comm {
         state.comm(self)?;
         let unset =
             keyval == abi::APPNUM && p.appnum < 0 || keyval == abi::UNIVERSE_SIZE && p.universe_size <= 0;
-        Ok(Some((!unset).then_some(Address(std::ptr::from_ref(value) as usize))))
+        Ok(Some((!unset).then(|| Predefined::of(value))))
     }
 }
 
@@ -143,12 +143,12 @@ impl Keyvals {
 /// The attributes of one object, in the order in which their values were set.
 #[derive(Clone, Default, Debug)]
 pub struct Attributes {
-    values: Vec<(i32, Address)>,
+    values: Vec<(i32, Attribute)>,
 }
 
 impl Attributes {
-    fn get(&self, key: i32) -> Option<Address> {
-        self.values.iter().find(|(k, _)| *k == key).map(|(_, value)| *value)
+    fn get(&self, key: i32) -> Option<&Attribute> {
+        self.values.iter().find(|(k, _)| *k == key).map(|(_, value)| value)
     }
 }
 
@@ -188,14 +188,14 @@ pub fn free_keyval(t: &mut Token, holder: Holder, keyval: &mut i32) -> Result<()
 }
 
 /// `MPI_Comm_set_attr` and its siblings: an old value is deleted first, with its callback.
-pub fn set<O: Attributed>(t: &mut Token, object: O, keyval: i32, value: Address) -> Result<()> {
+pub fn set<O: Attributed>(t: &mut Token, object: O, keyval: i32, value: Attribute) -> Result<()> {
     let old = {
         let mut state = t.lock();
         state.keyvals.get(keyval, O::HOLDER)?;
-        object.attributes(&mut state)?.get(keyval)
+        object.attributes(&mut state)?.get(keyval).cloned()
     };
     if let Some(old) = old {
-        call_delete(t, object, keyval, old)?;
+        call_delete(t, object, keyval, &old)?;
     }
     let mut state = t.lock();
     let values = &mut object.attributes(&mut state)?.values;
@@ -213,14 +213,14 @@ pub fn get<O: Attributed>(
     t: &mut Token,
     object: O,
     keyval: i32,
-    value: &mut Address,
+    value: AttributeOut<'_>,
     flag: &mut i32,
 ) -> Result<()> {
     let mut state = t.lock();
     if let Some(found) = object.predefined(&state, keyval)? {
         *flag = i32::from(found.is_some());
         if let Some(found) = found {
-            *value = found;
+            value.give_predefined(found);
         }
         return Ok(());
     }
@@ -229,7 +229,7 @@ pub fn get<O: Attributed>(
     let found = object.attributes(&mut state)?.get(keyval);
     *flag = i32::from(found.is_some());
     if let Some(found) = found {
-        *value = found;
+        value.give(found);
     }
     Ok(())
 }
@@ -239,13 +239,13 @@ pub fn delete<O: Attributed>(t: &mut Token, object: O, keyval: i32) -> Result<()
     let old = {
         let mut state = t.lock();
         state.keyvals.get(keyval, O::HOLDER)?;
-        object.attributes(&mut state)?.get(keyval)
+        object.attributes(&mut state)?.get(keyval).cloned()
     };
     let old = old.ok_or(Error::new(abi::ERR_KEYVAL, "the object has no attribute under this key"))?;
-    remove(t, object, keyval, old)
+    remove(t, object, keyval, &old)
 }
 
-fn remove(t: &mut Token, object: impl Attributed, keyval: i32, value: Address) -> Result<()> {
+fn remove(t: &mut Token, object: impl Attributed, keyval: i32, value: &Attribute) -> Result<()> {
     call_delete(t, object, keyval, value)?;
     let mut state = t.lock();
     object.attributes(&mut state)?.values.retain(|(key, _)| *key != keyval);
@@ -253,10 +253,10 @@ fn remove(t: &mut Token, object: impl Attributed, keyval: i32, value: Address) -
     Ok(())
 }
 
-fn call_delete(t: &mut Token, object: impl Attributed, keyval: i32, value: Address) -> Result<()> {
+fn call_delete(t: &mut Token, object: impl Attributed, keyval: i32, value: &Attribute) -> Result<()> {
     let functions = t.lock().keyvals.functions(keyval);
     let Some(Keyval { delete: Some(delete), extra_state, .. }) = functions else { return Ok(()) };
-    match delete.call(object.handle(), keyval, value, extra_state) {
+    match delete.call(object.handle(), keyval, value.seen_by(delete.origin()), extra_state) {
         abi::SUCCESS => Ok(()),
         code => Err(Error::new(code, "the delete function of an attribute failed")),
     }
@@ -266,9 +266,9 @@ fn call_delete(t: &mut Token, object: impl Attributed, keyval: i32, value: Addre
 /// 7.7.1 and 11.2.4). Stops at the first callback that fails, as the object then stays.
 pub fn delete_all(t: &mut Token, object: impl Attributed) -> Result<()> {
     loop {
-        let last = object.attributes(&mut t.lock())?.values.last().copied();
+        let last = object.attributes(&mut t.lock())?.values.last().cloned();
         let Some((keyval, value)) = last else { return Ok(()) };
-        remove(t, object, keyval, value)?;
+        remove(t, object, keyval, &value)?;
     }
 }
 
@@ -284,8 +284,9 @@ pub fn copy_all(t: &mut Token, from: impl Attributed) -> Result<Attributes> {
             CopyAttr::Dup => Some(value),
             CopyAttr::User(function) => {
                 let (mut out, mut flag) = (Address(0), 0);
-                match function.call(from.handle(), keyval, extra_state, value, &mut out, &mut flag) {
-                    abi::SUCCESS => (flag != 0).then_some(out),
+                let seen = value.seen_by(function.origin());
+                match function.call(from.handle(), keyval, extra_state, seen, &mut out, &mut flag) {
+                    abi::SUCCESS => (flag != 0).then(|| value.copied(out, function.origin())),
                     code => {
                         forget(&mut t.lock(), copied);
                         return Err(Error::new(code, "the copy function of an attribute failed"));

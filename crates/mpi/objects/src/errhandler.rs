@@ -1,6 +1,7 @@
 //! Error handlers (MPI-5.0 section 9.3).
 
 use abi::{Error, Result};
+use ffi::ErrhandlerFunction;
 
 use crate::domain::Token;
 use crate::handle::{self, Kind, Objects};
@@ -15,8 +16,8 @@ pub enum Handler {
     Abort,
     /// `MPI_ERRORS_RETURN`.
     Return,
-    /// The user's function, by address and by its handle's key.
-    User { function: usize, key: u32 },
+    /// The user's function, and its handle's key.
+    User { function: ErrhandlerFunction, key: u32 },
 }
 
 impl From<InitialErrhandler> for Handler {
@@ -45,7 +46,7 @@ pub enum ErrhandlerKind {
 /// A user's error handler; alive while a handle or an object refers to it.
 struct UserHandler {
     target: ErrhandlerKind,
-    function: usize,
+    function: ErrhandlerFunction,
     users: u32,
 }
 
@@ -109,16 +110,13 @@ pub fn handle_of(handler: Handler) -> abi::Errhandler {
     }
 }
 
-/// `MPI_Comm_create_errhandler` and its siblings; `function` is the address of the user's function.
+/// `MPI_Comm_create_errhandler` and its siblings
 pub fn create(
     t: &mut Token,
     target: ErrhandlerKind,
-    function: usize,
+    function: ErrhandlerFunction,
     new: &mut abi::Errhandler,
 ) -> Result<()> {
-    if function == 0 {
-        return Err(Error::new(abi::ERR_ARG, "the error handler function is null"));
-    }
     let key = t
         .lock()
         .errhandlers

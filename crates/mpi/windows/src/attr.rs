@@ -1,6 +1,7 @@
 //! Attributes of windows (MPI-5.0 sections 7.7.3 and 12.2.6).
 
 use abi::{Address, Result};
+use ffi::{Attribute, AttributeOut, Predefined};
 
 use super::WINDOWS;
 use objects::attr::{self, Attributed, Attributes, Holder};
@@ -22,27 +23,30 @@ impl Attributed for Win {
         Ok(&mut WINDOWS.get_mut(&mut state.tables).get_mut(self.0)?.attributes)
     }
 
-    fn predefined(self, state: &State, keyval: i32) -> Result<Option<Option<Address>>> {
+    fn predefined(self, state: &State, keyval: i32) -> Result<Option<Option<Predefined>>> {
         let facts = &WINDOWS.get(&state.tables).get(self.0)?.facts;
-        let address = match keyval {
-            abi::WIN_BASE => facts.base,
-            abi::WIN_SIZE => (&raw const facts.size).expose_provenance(),
-            abi::WIN_DISP_UNIT => (&raw const facts.disp_unit).expose_provenance(),
-            abi::WIN_CREATE_FLAVOR => (&raw const facts.flavor).expose_provenance(),
-            abi::WIN_MODEL => (&raw const facts.model).expose_provenance(),
+        Ok(Some(Some(match keyval {
+            // The address itself, for C and for Fortran.
+            abi::WIN_BASE => Predefined { pointer: Address(facts.base), number: facts.base as i64 },
+            abi::WIN_SIZE => Predefined {
+                pointer: Address((&raw const facts.size).expose_provenance()),
+                number: facts.size as i64,
+            },
+            abi::WIN_DISP_UNIT => Predefined::of(&facts.disp_unit),
+            abi::WIN_CREATE_FLAVOR => Predefined::of(&facts.flavor),
+            abi::WIN_MODEL => Predefined::of(&facts.model),
             _ => return Ok(None),
-        };
-        Ok(Some(Some(Address(address))))
+        })))
     }
 }
 
 /// `MPI_Win_set_attr`
-pub fn set(t: &mut Token, win: abi::Win, keyval: i32, value: Address) -> Result<()> {
+pub fn set(t: &mut Token, win: abi::Win, keyval: i32, value: Attribute) -> Result<()> {
     attr::set(t, Win(win), keyval, value)
 }
 
 /// `MPI_Win_get_attr`
-pub fn get(t: &mut Token, win: abi::Win, keyval: i32, value: &mut Address, flag: &mut i32) -> Result<()> {
+pub fn get(t: &mut Token, win: abi::Win, keyval: i32, value: AttributeOut<'_>, flag: &mut i32) -> Result<()> {
     attr::get(t, Win(win), keyval, value, flag)
 }
 

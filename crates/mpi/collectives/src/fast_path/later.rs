@@ -4,6 +4,7 @@
 
 use abi::Result;
 use engine::{Advance, Afterlife, Blocking, Operation};
+use ffi::copies::{self, Copies};
 use pml::Done;
 
 use super::super::check::{LogReads, disagreement};
@@ -24,6 +25,8 @@ pub struct Later {
     /// The exchange, until it is over.
     started: Option<Started<'static>>,
     result: Result<()>,
+    /// Copies of the program's buffers that a front-end has given.
+    copies: Option<Copies>,
     log_reads: LogReads,
 }
 
@@ -34,13 +37,15 @@ pub(super) fn leave(
     started: Started<'static>,
     request: &mut abi::Request,
 ) -> Result<()> {
-    let later = Later { comm, started: Some(started), result: Ok(()), log_reads: LogReads::default() };
     let mut state = t.lock();
     if state.requests.check_room().is_err() {
         drop(state);
         *request = SENT;
-        return later.started.map_or(Ok(()), |started| complete(t, comm, started));
+        return complete(t, comm, started);
     }
+    let copies = copies::take(request);
+    let later =
+        Later { comm, started: Some(started), result: Ok(()), copies, log_reads: LogReads::default() };
     let key = state.requests.add(later)?;
     state.requests.register(key);
     *request = RequestKey::Operation(key).handle();
@@ -49,14 +54,16 @@ pub(super) fn leave(
 
 /// Waits for the collective of a request, if it is not over, and drops it; the result.
 fn finish(t: &mut Token, key: u32) -> Option<Done> {
-    let (comm, started) = {
+    let (comm, started, copies) = {
         let mut state = t.lock();
         let later = state.requests.get_as::<Later>(key)?;
-        let (comm, started) = (later.comm, later.started.take()?);
+        let (comm, started, copies) = (later.comm, later.started.take()?, later.copies.take());
         drop(state.requests.remove(key));
-        (comm, started)
+        (comm, started, copies)
     };
-    Some(done(comm, complete(t, comm, started)))
+    let result = complete(t, comm, started);
+    copies.iter().for_each(Copies::give_back);
+    Some(done(comm, result))
 }
 
 impl Later {
@@ -66,6 +73,7 @@ impl Later {
         if let Some(started) = self.started.take() {
             return_to(state, self.comm, started.exchange.into_slots().0);
         }
+        self.copies.iter().for_each(Copies::give_back);
         Advance::Finished
     }
 }

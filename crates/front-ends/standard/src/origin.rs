@@ -1,0 +1,29 @@
+//! What a front-end in a library of its own calls: the Fortran library, over this C library and others.
+
+use ffi::copies::{self, Functions};
+use ffi::{Origin, origin};
+
+/// States whose the call of this thread is that has `place` among its arguments and comes next; without a table it is the
+/// standard C interface's. The number is that of the table's layout.
+///
+/// # Safety
+/// The table is of that layout and stays.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn alhena_call_origin_1(place: usize, callers: Option<&'static ffi::Callers>) {
+    origin::state(place, callers.map_or(Origin::STANDARD, Origin::of));
+}
+
+/// States copies of the program's buffers for the call of this thread that has `place` among its arguments and comes next.
+///
+/// # Safety
+/// The functions are for that state, and stay.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn alhena_call_copies_1(place: usize, state: usize, functions: &'static Functions) {
+    copies::state(place, state, functions);
+}
+
+/// Takes the statement back; whether no call had taken the copies.
+#[unsafe(no_mangle)]
+extern "C" fn alhena_take_back_copies_1() -> bool {
+    copies::take_back()
+}
