@@ -103,22 +103,77 @@ program ring
   if (i == MPI_SUCCESS) stop 42
   call MPI_Error_class(i, cls)
   if (cls /= MPI_ERR_RANK) stop 43
-  ! Reductions that keep their buffers take no sections, on either side.
+  ! Reductions that keep their buffers get copies of sections, which the end of the call gives back.
   b = 1; c = 1
-  call MPI_Iallreduce(c, b(1::2), 4, MPI_REAL8, MPI_SUM, MPI_COMM_WORLD, req(1), i)
-  call refused(55)
-  call MPI_Iallreduce(MPI_IN_PLACE, b(1::2), 4, MPI_REAL8, MPI_SUM, MPI_COMM_WORLD, req(1), i)
-  call refused(56)
-  call MPI_Iallreduce(b(1::2), c, 4, MPI_REAL8, MPI_SUM, MPI_COMM_WORLD, req(1), i)
-  call refused(57)
-  call MPI_Ireduce(c, b(1::2), 4_MPI_COUNT_KIND, MPI_REAL8, MPI_SUM, 0, MPI_COMM_WORLD, req(1), i)
-  call refused(58)
-  call MPI_Iscan(c, b(1::2), 4, MPI_REAL8, MPI_SUM, MPI_COMM_WORLD, req(1), i)
-  call refused(59)
-  call MPI_Exscan_init(c, b(1::2), 4, MPI_REAL8, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, req(1), i)
-  call refused(60)
-  call MPI_Ireduce_scatter_block(a, b(1::2), 4, MPI_REAL8, MPI_SUM, MPI_COMM_WORLD, req(1), i)
-  call refused(61)
+  call MPI_Iallreduce(c, b(1::2), 4, MPI_REAL8, MPI_SUM, MPI_COMM_WORLD, req(1))
+  call MPI_Wait(req(1), MPI_STATUS_IGNORE)
+  if (any(b(1::2) /= size) .or. any(b(2::2) /= 1)) stop 55
+  b = 2
+  call MPI_Iallreduce(MPI_IN_PLACE, b(7:1:-2), 3, MPI_REAL8, MPI_SUM, MPI_COMM_WORLD, req(1))
+  call MPI_Waitall(1, req, MPI_STATUSES_IGNORE)
+  if (any(b(3:7:2) /= 2 * size) .or. any(b([1,2,4,6,8]) /= 2)) stop 56
+  b = rank
+  call MPI_Iallreduce(b(1::2), c, 4_MPI_COUNT_KIND, MPI_REAL8, MPI_SUM, MPI_COMM_WORLD, req(1))
+  there = .false.
+  do while (.not. there)
+    call MPI_Test(req(1), there, MPI_STATUS_IGNORE)
+  end do
+  if (any(c /= size * (size - 1) / 2)) stop 57
+  ! A persistent one copies anew at every start.
+  call MPI_Scan_init(a(1,1:6:3), b(1::4), 2, MPI_REAL8, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, req(1))
+  do i = 1, 3
+    a = i; b = 0
+    call MPI_Start(req(1))
+    call MPI_Wait(req(1), MPI_STATUS_IGNORE)
+    if (any(b(1::4) /= i * (rank + 1)) .or. any(b([2,3,4,6,7,8]) /= 0)) stop 58
+  end do
+  call MPI_Request_free(req(1))
+  ! Blocks of several sizes, to places in the sequence of elements.
+  places = [(size - 1 - i, i = 0, size - 1)]
+  a = -1; b = rank
+  call MPI_Iallgatherv(b(1:1), 1, MPI_REAL8, a(3,:), ones, places, MPI_REAL8, MPI_COMM_WORLD, req(1))
+  call MPI_Wait(req(1), MPI_STATUS_IGNORE)
+  if (any(a(3,:size) /= [(size - 1 - i, i = 0, size - 1)]) .or. any(a(3,size+1:) /= -1) .or. a(4,1) /= -1) stop 59
+  places = [(i, i = 0, size - 1)]
+  a(2,:size) = [(100 * rank + i, i = 0, size - 1)]
+  call MPI_Ialltoallv(a(2,:), ones, places, MPI_REAL8, a(5,6:1:-1), ones, places, MPI_REAL8, MPI_COMM_WORLD, req(1))
+  call MPI_Wait(req(1), MPI_STATUS_IGNORE)
+  if (any(a(5,6:7-size:-1) /= [(100 * i + rank, i = 0, size - 1)])) stop 60
+  ! Types that span elements, with holes, and of parts of elements, over sections of rank 2.
+  call MPI_Type_vector(2, 2, 3, MPI_REAL8, col)
+  call MPI_Type_commit(col)
+  a = reshape([(real(i, 8), i = 1, 36)], [6, 6])
+  b = 0
+  call MPI_Irecv(b, 4, MPI_REAL8, 0, 8, MPI_COMM_SELF, req(1))
+  call MPI_Isend(a(1:6:2, ::2), 1, col, 0, 8, MPI_COMM_SELF, req(2))
+  call MPI_Waitall(2, req, MPI_STATUSES_IGNORE)
+  if (any(b(1:4) /= [1, 3, 13, 15])) stop 61
+  call MPI_Irecv(a(2:6:2, 2::2), 1, col, 0, 8, MPI_COMM_SELF, req(1))
+  call MPI_Isend([-1d0, -2d0, -3d0, -4d0], 4, MPI_REAL8, 0, 8, MPI_COMM_SELF, req(2))
+  call MPI_Waitall(2, req, MPI_STATUSES_IGNORE)
+  if (a(2,2) /= -1 .or. a(4,2) /= -2 .or. a(6,2) /= 12 .or. a(2,4) /= -3 .or. a(4,4) /= -4 .or. a(6,4) /= 24) stop 63
+  call MPI_Type_free(col)
+  call MPI_Isend(a(1,1:6:3), 16, MPI_BYTE, 0, 8, MPI_COMM_SELF, req(1))
+  call MPI_Recv(b(2::3), 16, MPI_BYTE, 0, 8, MPI_COMM_SELF, MPI_STATUS_IGNORE)
+  call MPI_Wait(req(1), MPI_STATUS_IGNORE)
+  if (b(2) /= a(1,1) .or. b(5) /= a(1,4)) stop 64
+  ! What lies beyond the section, or must be in one piece, is refused.
+  call MPI_Isend(a(1,1:6:3), 3, MPI_REAL8, 0, 8, MPI_COMM_WORLD, req(1), i)
+  call refused(65)
+  call MPI_Win_create(a(1,:), 48_MPI_ADDRESS_KIND, 8, MPI_INFO_NULL, MPI_COMM_WORLD, win, i)
+  call refused(66)
+  ! A section as origin keeps its type.
+  call MPI_Type_contiguous(2, MPI_REAL8, col)
+  call MPI_Type_commit(col)
+  call MPI_Win_create(c, 32_MPI_ADDRESS_KIND, 8, MPI_INFO_NULL, MPI_COMM_SELF, win)
+  c = 1; b = [1, 0, 2, 0, 3, 0, 4, 0]
+  call MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win)
+  call MPI_Accumulate(b(1::2), 2, col, 0, 0_MPI_ADDRESS_KIND, 4, MPI_REAL8, MPI_SUM, win)
+  call MPI_Win_unlock(0, win)
+  if (any(c /= [2, 3, 4, 5])) stop 67
+  call MPI_Win_free(win)
+  call MPI_Type_free(col)
+  b = 1
   c = 0
   call MPI_Iallreduce(b(2:5), c, 4, MPI_REAL8, MPI_SUM, MPI_COMM_WORLD, req(1))
   call MPI_Wait(req(1), MPI_STATUS_IGNORE)

@@ -238,7 +238,11 @@ fn detached(n: &str, buffers: Buffers) -> Passed {
 
 fn attribute(procedure: &Procedure<'_>, argument: &Argument, n: &str) -> Passed {
     if argument.direction == Direction::In {
-        return value(format!("attribute::keep(i64::from(*{n}))"));
+        return Passed {
+            before: format!("let {n}_c = i64::from(*{n});"),
+            value: format!("attribute::given(&{n}_c)"),
+            ..Passed::default()
+        };
     }
     let dummies = procedure.dummies();
     let key =
@@ -258,14 +262,18 @@ fn user_function(n: &str, kind: &str) -> String {
         "Delete_function" => format!("callback::delete_short({n})"),
         _ if kind.ends_with("copy_attr_function") => format!("callback::copy({n})"),
         _ if kind.ends_with("delete_attr_function") => format!("callback::delete({n})"),
-        "Grequest_query_function" => "callback::QUERY as P".into(),
-        "Grequest_free_function" => "callback::FREE as P".into(),
-        "Grequest_cancel_function" => "callback::CANCEL as P".into(),
-        "Datarep_extent_function" => "callback::EXTENT as P".into(),
-        "Datarep_conversion_function" => format!("callback::conversion(stringify!({n}), {n})"),
-        "Datarep_conversion_function_c" => format!("callback::conversion_large(stringify!({n}), {n})"),
+        "Grequest_query_function" => format!("callback::query({n})"),
+        "Grequest_free_function" => format!("callback::free({n})"),
+        "Grequest_cancel_function" => format!("callback::cancel({n})"),
+        "Datarep_extent_function" => format!("callback::extent({n})"),
+        "Datarep_conversion_function" => format!("callback::{}({n})", conversion(n)),
+        "Datarep_conversion_function_c" => format!("callback::{}_large({n})", conversion(n)),
         _ => n.to_string(),
     }
+}
+
+fn conversion(n: &str) -> &'static str {
+    if n.starts_with("read") { "read" } else { "write" }
 }
 
 /// What the C functions of a row get as their state: the program's procedures and the state of the program.
@@ -288,10 +296,23 @@ pub enum Section {
     Copied,
     /// As a datatype: count and datatype follow.
     Typed,
+    /// Copied to memory that the call keeps.
+    Staged,
     /// It must be in one piece.
     Whole,
     /// Only where it begins matters.
     Start,
+}
+
+/// Whether the call is a collective with buffers.
+fn is_collective(procedure: &Procedure<'_>) -> bool {
+    procedure.entry.function.target.as_ref().is_some_and(|target| target.path.starts_with("collectives::"))
+}
+
+/// Whether sections given to the call may become copies that it keeps.
+pub fn stages(procedure: &Procedure<'_>) -> bool {
+    let mut buffers = procedure.dummies().into_iter().filter(|it| matches!(it.form, Form::Choice { .. }));
+    buffers.any(|it| section(procedure, it.argument) == Section::Staged)
 }
 
 /// What becomes of a section of this argument.
@@ -308,6 +329,7 @@ pub fn section(procedure: &Procedure<'_>, argument: &Argument) -> Section {
     match (word(1), word(2)) {
         // Buffers of a reduction share count and datatype, and its operation takes no datatype made for one of them.
         ("count", "datatype") if !reduces => Section::Typed,
+        _ if is_collective(procedure) => Section::Staged,
         _ if next(1).is_some() || word(1) == "buf" => Section::Whole,
         _ => Section::Start,
     }
@@ -329,6 +351,9 @@ fn choice(procedure: &Procedure<'_>, argument: &Argument, written: bool, buffers
             let (count, datatype) = (name(&all[at + 1]), name(&all[at + 2]));
             let lay = format!("section::Laid::of({n}, *{count} as i64, handle::of(*{datatype}))");
             (refusing(procedure, &n, &lay), format!("{n}_s.address"), String::new())
+        }
+        Section::Staged => {
+            (refusing(procedure, &n, &format!("staged.add({n}, {written})")), format!("{n}_s"), String::new())
         }
         Section::Whole => {
             (refusing(procedure, &n, &format!("section::whole({n})")), format!("{n}_s"), String::new())

@@ -3,10 +3,10 @@
 //! `mpi_x_` calls `MPI_X` and `pmpi_x_` calls `PMPI_X`, so that a tool in C sees a call of a Fortran program once, and a tool
 //! that has both `mpi_x_` and `MPI_X` sees it in the one that it means.
 
-use function_table::Table;
 use function_table::fortran::{Form, Procedure};
+use function_table::{Argument, Direction, Mark, Table};
 
-use crate::argument::{Buffers, Passed, Section, c_type, name, passed, section};
+use crate::argument::{Buffers, Passed, Section, c_type, name, passed, section, stages};
 
 /// The Rust source of a procedure.
 pub fn generate(table: &Table, procedure: Procedure<'_>) -> String {
@@ -40,7 +40,7 @@ pub fn generate(table: &Table, procedure: Procedure<'_>) -> String {
 }
 
 fn has_detached(procedure: &Procedure<'_>) -> bool {
-    procedure.dummies().iter().any(|it| it.argument.is(function_table::Mark::Detached))
+    procedure.dummies().iter().any(|it| it.argument.is(Mark::Detached))
 }
 
 /// The other names that compilers give to the procedure `base`: two underscores, none, capitals.
@@ -113,6 +113,16 @@ fn body(procedure: &Procedure<'_>, c: &str, symbol: &str, buffers: Buffers) -> S
             }
         })
         .collect();
+    // The C library keeps whose the call is, by the place of its answer, of its attribute or of its name.
+    let origin = place_of(procedure).map_or(String::new(), |place| {
+        let found = converted.iter().find(|(name, _)| *name == place.name);
+        let (_, passed) = found.expect("Fortran has the argument");
+        let short = procedure.dummies().iter().any(|it| it.argument.is(Mark::Short));
+        let table = if short { "SHORT" } else { "FORTRAN" };
+        format!("let origin = origin::call({}, &callback::{table});", passed.value)
+    });
+    let staged = buffers == Buffers::Descriptor && stages(procedure);
+    let request = dummies.iter().find(|it| it.argument.word() == "request");
     let before: String = converted.iter().map(|(_, it)| it.before.as_str()).collect();
     let after: String = converted.iter().map(|(_, it)| it.after.as_str()).collect();
     let call = format!("{c}{}({})", procedure.name(), values.join(", "));
@@ -120,7 +130,18 @@ fn body(procedure: &Procedure<'_>, c: &str, symbol: &str, buffers: Buffers) -> S
         Some(_) => (call, format!("-> {} ", returns(procedure))),
         None => {
             let end = if procedure.has_ierror() { "give(ierror, code);" } else { "let _ = code;" };
-            (format!("{before} let code = {call}; {after} {end}"), String::new())
+            let (staged, given, ended) = match request {
+                Some(request) if staged => (
+                    "let mut staged = staged::Buffers::default();",
+                    format!("let staged = staged.given(&raw mut {}_c as P);", name(request.argument)),
+                    "staged.over(code);",
+                ),
+                _ => ("", String::new(), ""),
+            };
+            let over = if origin.is_empty() { "" } else { "drop(origin);" };
+            let work =
+                format!("{staged} {before} {given} {origin} let code = {call}; {over} {ended} {after} {end}");
+            (work, String::new())
         }
     };
     format!(
@@ -129,6 +150,18 @@ fn body(procedure: &Procedure<'_>, c: &str, symbol: &str, buffers: Buffers) -> S
          {work} }} }}\n",
         parameters.join(", ")
     )
+}
+
+/// The argument by whose place the C library knows a call that it keeps the origin of.
+fn place_of<'a>(procedure: &Procedure<'a>) -> Option<&'a Argument> {
+    let all = &procedure.entry.function.arguments;
+    let attribute = all.iter().find(|it| it.is(Mark::Attribute));
+    let gets_procedures = procedure.dummies().iter().any(|it| matches!(it.form, Form::Procedure(_)));
+    let answer = || {
+        let answer = all.iter().find(|it| it.direction == Direction::Out);
+        answer.or_else(|| all.iter().find(|it| it.word() == "str"))
+    };
+    attribute.or_else(|| if gets_procedures { answer() } else { None })
 }
 
 /// The value of a count or a datatype that belongs to a section which goes as a datatype.

@@ -1,12 +1,14 @@
 //! Values of attributes: integers in Fortran, pointers in C (MPI-5.0 section 19.3.7).
 //!
-//! What Fortran has set reads in C as a pointer to the integer. So each integer that Fortran sets has a place, and a value that
-//! is the address of such a place was set by Fortran. There is one place for each number, for the rest of the process:
-//! attributes are copied and deleted where this library does not see it.
+//! What Fortran has set reads in C as a pointer to the integer. Alhena's C library keeps which language has set a value.
+//! Others do not: there each integer that Fortran sets has a place, and a value that is the address of such a place was set by
+//! Fortran. There is one place for each number, for the rest of the process: attributes are copied and deleted where this
+//! library does not see it.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::origin;
 use crate::place::P;
 
 #[derive(Default)]
@@ -19,6 +21,11 @@ static PLACES: Mutex<Option<Places>> = Mutex::new(None);
 
 fn places() -> MutexGuard<'static, Option<Places>> {
     PLACES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What C gets for a number of Fortran: its place, whose number C keeps, or a place that stays.
+pub fn given(number: &i64) -> P {
+    if origin::is_kept() { core::ptr::from_ref(number).cast_mut().cast() } else { keep(*number) }
 }
 
 /// The value that C keeps for a number of Fortran.
@@ -49,6 +56,9 @@ pub fn number(value: P) -> i64 {
 /// # Safety
 /// The value is what C has answered for the key.
 pub unsafe fn read(key: i32, value: P) -> i64 {
+    if origin::is_kept() {
+        return value as i64;
+    }
     match key {
         abi::TAG_UB
         | abi::IO

@@ -1,15 +1,19 @@
 //! Procedures of the program that C calls (MPI-5.0 section 19.1.3).
 //!
 //! A reduction and an error handler get all arguments by address in both languages, and the first half of a handle is its
-//! integer, so the program's procedure is called by C itself. The others are called by a function here, whose state is the
-//! program's procedures and its own state: no code is made at run time.
+//! integer, so the program's procedure is called by C itself. The others are called by a function of [`direct`]: by Alhena's C
+//! library, which keeps whose they are, or by a function here, whose state is the program's procedures and its own state,
+//! over other C libraries. No code is made at run time.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
+use abi::{Address, Datatype};
+use ffi::Callers;
+
 use crate::names::{address_of, aliases};
 use crate::place::P;
-use crate::{attribute, handle, logical};
+use crate::{attribute, logical, origin};
 
 const _: () = assert!(cfg!(target_endian = "little"), "the first half of a handle is its integer");
 
@@ -22,6 +26,9 @@ struct State {
 
 /// The C state of procedures that may be called until the process ends; the same ones have the same.
 pub fn kept(functions: [P; 3], extra: i64) -> P {
+    if origin::is_kept() {
+        return extra as P;
+    }
     static KNOWN: Mutex<Option<HashMap<State, usize>>> = Mutex::new(None);
     let state = State { functions: functions.map(|it| it as usize), extra };
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -29,8 +36,11 @@ pub fn kept(functions: [P; 3], extra: i64) -> P {
     *place.or_insert_with(|| core::ptr::from_mut(Box::leak(Box::new(state))).expose_provenance()) as P
 }
 
-/// The C state of a generalized request, which [`FREE`] frees.
+/// The C state of a generalized request, which its free function frees.
 pub fn once(functions: [P; 3], extra: i64) -> P {
+    if origin::is_kept() {
+        return extra as P;
+    }
     Box::into_raw(Box::new(State { functions: functions.map(|it| it as usize), extra })) as P
 }
 
@@ -41,13 +51,13 @@ unsafe fn state(address: P) -> State {
 
 macro_rules! program {
     ($address:expr, ($($kind:ty),*)) => {
-        core::mem::transmute::<usize, unsafe extern "C" fn($(*mut $kind),*)>($address)
+        core::mem::transmute::<usize, unsafe extern "C-unwind" fn($(*mut $kind),*)>($address)
     };
 }
 
 /// The integer that a program has for values of attributes: `INTEGER(KIND=MPI_ADDRESS_KIND)`, in the procedures of MPI-1
 /// `INTEGER`.
-trait Value: Copy + Into<i64> {
+pub trait Value: Copy + Into<i64> {
     /// As many bits of a number as it holds.
     fn of(number: i64) -> Self;
 }
@@ -64,162 +74,283 @@ impl Value for i32 {
     }
 }
 
-unsafe extern "C" fn copy_of_program<V: Value>(
+/// The program's procedures by their addresses, as the C library calls them that keeps whose they are.
+pub mod direct {
+    #![allow(clippy::missing_safety_doc, clippy::undocumented_unsafe_blocks)]
+    // All of these are called with the address of a procedure of the program, as `MPI_Comm_create_keyval` and the others got
+    // it; the arguments that go by address are places here.
+
+    use abi::{Address, Datatype, Status};
+
+    use super::Value;
+    use crate::place::P;
+    use crate::{handle, logical};
+
+    pub unsafe extern "C-unwind" fn copy<V: Value>(
+        function: usize,
+        object: usize,
+        key: i32,
+        extra: Address,
+        value: Address,
+        copy: &mut Address,
+        flag: &mut i32,
+    ) -> i32 {
+        let (mut object, mut key, mut extra) = (handle::to(object), key, V::of(extra.0 as i64));
+        let mut value = V::of(value.0 as i64);
+        let (mut new, mut yes, mut code) = (value, 0, 0);
+        unsafe {
+            program!(function, (i32, i32, V, V, V, i32, i32))(
+                &mut object,
+                &mut key,
+                &mut extra,
+                &mut value,
+                &mut new,
+                &mut yes,
+                &mut code,
+            );
+        }
+        *flag = logical::of(yes);
+        *copy = Address(new.into() as usize);
+        code
+    }
+
+    pub unsafe extern "C-unwind" fn delete<V: Value>(
+        function: usize,
+        object: usize,
+        key: i32,
+        value: Address,
+        extra: Address,
+    ) -> i32 {
+        let (mut object, mut key, mut extra) = (handle::to(object), key, V::of(extra.0 as i64));
+        let (mut value, mut code) = (V::of(value.0 as i64), 0);
+        unsafe {
+            program!(function, (i32, i32, V, V, i32))(
+                &mut object,
+                &mut key,
+                &mut value,
+                &mut extra,
+                &mut code,
+            );
+        }
+        code
+    }
+
+    pub unsafe extern "C-unwind" fn query(function: usize, extra: Address, status: &mut Status) -> i32 {
+        let (mut extra, mut code) = (extra.0 as i64, 0);
+        unsafe { program!(function, (i64, Status, i32))(&mut extra, status, &mut code) };
+        code
+    }
+
+    pub unsafe extern "C-unwind" fn free(function: usize, extra: Address) -> i32 {
+        let (mut extra, mut code) = (extra.0 as i64, 0);
+        unsafe { program!(function, (i64, i32))(&mut extra, &mut code) };
+        code
+    }
+
+    pub unsafe extern "C-unwind" fn cancel(function: usize, extra: Address, complete: i32) -> i32 {
+        let (mut extra, mut complete, mut code) = (extra.0 as i64, logical::to(complete), 0);
+        unsafe { program!(function, (i64, i32, i32))(&mut extra, &mut complete, &mut code) };
+        code
+    }
+
+    pub unsafe extern "C-unwind" fn extent(
+        function: usize,
+        datatype: Datatype,
+        extent: &mut isize,
+        extra: Address,
+    ) -> i32 {
+        let (mut datatype, mut extra, mut code) = (handle::to(datatype.0), extra.0 as i64, 0);
+        unsafe { program!(function, (i32, isize, i64, i32))(&mut datatype, extent, &mut extra, &mut code) };
+        code
+    }
+
+    macro_rules! conversions {
+        ($($name:ident $count:ty;)*) => { $(
+            pub unsafe extern "C-unwind" fn $name(
+                function: usize, user: Address, datatype: Datatype, count: $count, file: Address, position: i64,
+                extra: Address,
+            ) -> i32 {
+                type Program = unsafe extern "C-unwind" fn(P, *mut i32, *mut $count, P, *mut i64, *mut i64, *mut i32);
+                let (mut datatype, mut count, mut position) = (handle::to(datatype.0), count, position);
+                let (mut extra, mut code) = (extra.0 as i64, 0);
+                // Buffers go as `TYPE(C_PTR), VALUE`.
+                unsafe {
+                    let program = core::mem::transmute::<usize, Program>(function);
+                    let (user, file) = (user.0 as P, file.0 as P);
+                    program(user, &mut datatype, &mut count, file, &mut position, &mut extra, &mut code);
+                }
+                code
+            }
+        )* };
+    }
+
+    conversions! {
+        convert i32;
+        convert_large i64;
+    }
+}
+
+unsafe extern "C-unwind" fn copy_of_program<V: Value>(
     object: usize,
     key: i32,
     own: P,
     value: P,
-    copy: *mut P,
-    flag: *mut i32,
+    copy: &mut Address,
+    flag: &mut i32,
 ) -> i32 {
-    // SAFETY: C calls with what `kept` has made; all arguments are places here.
-    unsafe {
-        let State { functions, extra } = state(own);
-        let (mut object, mut key, mut extra) = (handle::to(object), key, V::of(extra));
-        let mut value = V::of(attribute::number(value));
-        let (mut new, mut yes, mut code) = (value, 0, 0);
-        program!(functions[0], (i32, i32, V, V, V, i32, i32))(
-            &mut object,
-            &mut key,
-            &mut extra,
-            &mut value,
-            &mut new,
-            &mut yes,
-            &mut code,
-        );
-        *flag = logical::of(yes);
-        if yes != 0 {
-            *copy = attribute::keep(new.into());
-        }
-        code
-    }
-}
-
-unsafe extern "C" fn delete_of_program<V: Value>(object: usize, key: i32, value: P, own: P) -> i32 {
+    // SAFETY: C calls with what `kept` has made, here and below.
+    let (State { functions, extra }, number) = (unsafe { state(own) }, attribute::number(value));
+    let (extra, value) = (Address(extra as usize), Address(number as usize));
     // SAFETY: as above.
-    unsafe {
-        let State { functions, extra } = state(own);
-        let (mut object, mut key, mut extra) = (handle::to(object), key, V::of(extra));
-        let (mut value, mut code) = (V::of(attribute::number(value)), 0);
-        program!(functions[1], (i32, i32, V, V, i32))(
-            &mut object,
-            &mut key,
-            &mut value,
-            &mut extra,
-            &mut code,
-        );
-        code
+    let code = unsafe { direct::copy::<V>(functions[0], object, key, extra, value, copy, flag) };
+    if *flag != 0 {
+        *copy = Address(attribute::keep(copy.0 as i64).expose_provenance());
     }
+    code
 }
 
-unsafe extern "C" fn query_of_program(own: P, status: P) -> i32 {
+unsafe extern "C-unwind" fn delete_of_program<V: Value>(object: usize, key: i32, value: P, own: P) -> i32 {
+    // SAFETY: as above.
+    let (State { functions, extra }, number) = (unsafe { state(own) }, attribute::number(value));
+    let (extra, value) = (Address(extra as usize), Address(number as usize));
+    // SAFETY: as above.
+    unsafe { direct::delete::<V>(functions[1], object, key, value, extra) }
+}
+
+unsafe extern "C-unwind" fn query_of_program(own: P, status: &mut abi::Status) -> i32 {
     // SAFETY: as above; the status is C's.
     unsafe {
-        let State { functions, mut extra } = state(own);
-        let mut code = 0;
-        program!(functions[0], (i64, core::ffi::c_void, i32))(&mut extra, status, &mut code);
-        code
+        let State { functions, extra } = state(own);
+        direct::query(functions[0], Address(extra as usize), status)
     }
 }
 
-unsafe extern "C" fn free_of_program(own: P) -> i32 {
+unsafe extern "C-unwind" fn free_of_program(own: P) -> i32 {
     // SAFETY: as above; C calls this once, and nothing of the request afterwards.
     unsafe {
-        let State { functions, mut extra } = *Box::from_raw(own.cast::<State>());
-        let mut code = 0;
-        program!(functions[1], (i64, i32))(&mut extra, &mut code);
-        code
+        let State { functions, extra } = *Box::from_raw(own.cast::<State>());
+        direct::free(functions[1], Address(extra as usize))
     }
 }
 
-unsafe extern "C" fn cancel_of_program(own: P, complete: i32) -> i32 {
+unsafe extern "C-unwind" fn cancel_of_program(own: P, complete: i32) -> i32 {
     // SAFETY: as above.
     unsafe {
-        let State { functions, mut extra } = state(own);
-        let (mut complete, mut code) = (logical::to(complete), 0);
-        program!(functions[2], (i64, i32, i32))(&mut extra, &mut complete, &mut code);
-        code
+        let State { functions, extra } = state(own);
+        direct::cancel(functions[2], Address(extra as usize), complete)
     }
 }
 
-unsafe extern "C" fn extent_of_program(datatype: usize, extent: *mut isize, own: P) -> i32 {
+unsafe extern "C-unwind" fn extent_of_program(datatype: Datatype, extent: &mut isize, own: P) -> i32 {
     // SAFETY: as above.
     unsafe {
-        let State { functions, mut extra } = state(own);
-        let (mut datatype, mut code) = (handle::to(datatype), 0);
-        program!(functions[2], (i32, isize, i64, i32))(&mut datatype, extent, &mut extra, &mut code);
-        code
+        let State { functions, extra } = state(own);
+        direct::extent(functions[2], datatype, &mut *extent, Address(extra as usize))
     }
 }
 
 macro_rules! conversions {
-    ($($name:ident $which:literal $count:ty;)*) => { $(
-        unsafe extern "C" fn $name(user: P, datatype: usize, count: $count, file: P, position: i64, own: P) -> i32 {
-            type Program = unsafe extern "C" fn(P, *mut i32, *mut $count, P, *mut i64, *mut i64, *mut i32);
-            // SAFETY: as above; buffers go as `TYPE(C_PTR), VALUE`.
+    ($($name:ident $direct:ident $which:literal $count:ty;)*) => { $(
+        unsafe extern "C-unwind" fn $name(
+            user: Address, datatype: Datatype, count: $count, file: Address, position: i64, own: P,
+        ) -> i32 {
+            // SAFETY: as above.
             unsafe {
-                let State { functions, mut extra } = state(own);
-                let (mut datatype, mut count, mut position) = (handle::to(datatype), count, position);
-                let mut code = 0;
-                let program = core::mem::transmute::<usize, Program>(functions[$which]);
-                program(user, &mut datatype, &mut count, file, &mut position, &mut extra, &mut code);
-                code
+                let State { functions, extra } = state(own);
+                direct::$direct(functions[$which], user, datatype, count, file, position, Address(extra as usize))
             }
         }
     )* };
 }
 
 conversions! {
-    read_of_program 0 i32;
-    write_of_program 1 i32;
-    read_of_program_large 0 i64;
-    write_of_program_large 1 i64;
+    read_of_program convert 0 i32;
+    write_of_program convert 1 i32;
+    read_of_program_large convert_large 0 i64;
+    write_of_program_large convert_large 1 i64;
 }
 
-type Query = unsafe extern "C" fn(P, P) -> i32;
-type Free = unsafe extern "C" fn(P) -> i32;
-type Cancel = unsafe extern "C" fn(P, i32) -> i32;
-type Extent = unsafe extern "C" fn(usize, *mut isize, P) -> i32;
+/// The procedures of the program, and attributes of `MPI_ADDRESS_KIND`.
+pub static FORTRAN: Callers = Callers {
+    attributes_are_integers: true,
+    copy: Some(direct::copy::<i64>),
+    delete: Some(direct::delete::<i64>),
+    query: Some(direct::query),
+    free: Some(direct::free),
+    cancel: Some(direct::cancel),
+    extent: Some(direct::extent),
+    convert: Some(direct::convert),
+    convert_large: Some(direct::convert_large),
+    ..Callers::STANDARD
+};
 
-/// The functions of a generalized request and of a data representation that call the program's.
-pub const QUERY: Query = query_of_program;
-/// See [`QUERY`].
-pub const FREE: Free = free_of_program;
-/// See [`QUERY`].
-pub const CANCEL: Cancel = cancel_of_program;
-/// See [`QUERY`].
-pub const EXTENT: Extent = extent_of_program;
+/// Those of MPI-1, whose attributes are default integers.
+pub static SHORT: Callers =
+    Callers { copy: Some(direct::copy::<i32>), delete: Some(direct::delete::<i32>), ..FORTRAN };
+
+/// What C has for a procedure: a number, the procedure where C keeps whose it is, or a function that calls it.
+fn of(program: P, function: *const ()) -> P {
+    predefined(program).unwrap_or(if origin::is_kept() { program } else { function as P })
+}
 
 /// What C has for a procedure that copies an attribute.
 pub fn copy(program: P) -> P {
-    predefined(program).unwrap_or(copy_of_program::<i64> as *const () as P)
+    of(program, copy_of_program::<i64> as *const ())
 }
 
 /// What C has for a procedure that deletes an attribute.
 pub fn delete(program: P) -> P {
-    predefined(program).unwrap_or(delete_of_program::<i64> as *const () as P)
+    of(program, delete_of_program::<i64> as *const ())
 }
 
 /// The same for the procedures of MPI-1.
 pub fn copy_short(program: P) -> P {
-    predefined(program).unwrap_or(copy_of_program::<i32> as *const () as P)
+    of(program, copy_of_program::<i32> as *const ())
 }
 
 /// The same for the procedures of MPI-1.
 pub fn delete_short(program: P) -> P {
-    predefined(program).unwrap_or(delete_of_program::<i32> as *const () as P)
+    of(program, delete_of_program::<i32> as *const ())
 }
 
-/// What C has for a procedure that reads or writes a data representation.
-pub fn conversion(argument: &str, program: P) -> P {
-    let function = if argument.starts_with("read") { read_of_program } else { write_of_program };
-    predefined(program).unwrap_or(function as *const () as P)
+/// What C has for the procedures of a generalized request.
+pub fn query(program: P) -> P {
+    of(program, query_of_program as *const ())
+}
+
+/// See [`query`].
+pub fn free(program: P) -> P {
+    of(program, free_of_program as *const ())
+}
+
+/// See [`query`].
+pub fn cancel(program: P) -> P {
+    of(program, cancel_of_program as *const ())
+}
+
+/// What C has for a procedure that gives extents in a data representation.
+pub fn extent(program: P) -> P {
+    of(program, extent_of_program as *const ())
+}
+
+/// What C has for a procedure that reads a data representation.
+pub fn read(program: P) -> P {
+    of(program, read_of_program as *const ())
+}
+
+/// What C has for a procedure that writes one.
+pub fn write(program: P) -> P {
+    of(program, write_of_program as *const ())
 }
 
 /// The same with a large count.
-pub fn conversion_large(argument: &str, program: P) -> P {
-    let function = if argument.starts_with("read") { read_of_program_large } else { write_of_program_large };
-    predefined(program).unwrap_or(function as *const () as P)
+pub fn read_large(program: P) -> P {
+    of(program, read_of_program_large as *const ())
+}
+
+/// The same with a large count.
+pub fn write_large(program: P) -> P {
+    of(program, write_of_program_large as *const ())
 }
 
 unsafe extern "C" fn null_copy(_: P, _: P, _: P, _: P, _: P, flag: *mut i32, code: *mut i32) {

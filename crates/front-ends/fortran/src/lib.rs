@@ -14,8 +14,9 @@
 //! # One call, one tool
 //!
 //! `mpi_send_` calls `MPI_Send` and `pmpi_send_` calls `PMPI_Send`, so a tool in C or in Fortran sees a call once.
-//! Attributes that Fortran sets have a place for each number, whose address C sees; callbacks whose arguments differ
-//! are called by a function with the program's procedures as its state.
+//! Alhena's C library keeps that an attribute, a key, a request or a data representation is Fortran's (`origin`). Over another C
+//! library attributes have a place for each number, whose address C sees, and callbacks whose arguments differ are called by a
+//! function with the program's procedures as its state.
 
 mod attribute;
 mod callback;
@@ -26,9 +27,11 @@ mod index;
 mod length;
 mod logical;
 mod names;
+mod origin;
 mod place;
 mod section;
 mod sentinel;
+mod staged;
 mod text;
 
 mod procedures {
@@ -42,7 +45,9 @@ mod procedures {
 
     use crate::names::alias;
     use crate::place::{P, give};
-    use crate::{attribute, callback, handle, index, length, logical, section, sentinel, text};
+    use crate::{
+        attribute, callback, handle, index, length, logical, origin, section, sentinel, staged, text,
+    };
 
     include!(concat!(env!("OUT_DIR"), "/procedures.rs"));
 }

@@ -1,7 +1,9 @@
 //! Buffers of `mpi_f08`: assumed rank, so a section of an array comes as a descriptor (ISO/IEC 1539-1, section 18.5).
 //!
 //! A blocking call gets a section as a copy. A call that keeps its buffer gets it as a datatype, laid over the sequence of the
-//! section's elements. Where neither is possible the call fails with `MPI_ERR_BUFFER`.
+//! section's elements, or, if it is a collective without a datatype for one buffer, as a copy of its own (`staged`).
+//! Windows, attached buffers, partitioned and detached buffers must be in one piece: else the call fails with
+//! `MPI_ERR_BUFFER`.
 
 use core::slice;
 
@@ -57,17 +59,98 @@ impl Descriptor {
         self.dimensions().iter().map(|it| it.extent as i64).product()
     }
 
-    /// The places of the elements in their order, from the first one.
-    fn places(&self) -> impl Iterator<Item = isize> {
-        let dimensions = self.dimensions();
-        (0..self.elements().max(0)).map(move |number| {
-            let (mut rest, mut place) = (number, 0);
-            for it in dimensions {
-                place += (rest % it.extent as i64) as isize * it.stride;
-                rest /= it.extent as i64;
+    /// Where an element is, from the first one.
+    fn place(&self, mut element: usize) -> isize {
+        let mut place = 0;
+        for it in self.dimensions() {
+            place += (element % it.extent as usize) as isize * it.stride;
+            element /= it.extent as usize;
+        }
+        place
+    }
+
+    /// Calls a function for each run of elements that lie one behind the other, in their order: where it begins, from the first
+    /// element, and its bytes.
+    fn runs(&self, each: impl FnMut(isize, usize)) {
+        runs(self.element, self.dimensions(), each);
+    }
+}
+
+fn runs(element: usize, dimensions: &[Dimension], mut each: impl FnMut(isize, usize)) {
+    if dimensions.iter().any(|it| it.extent <= 0) {
+        return;
+    }
+    let mut run = element as isize;
+    let mut rest = dimensions;
+    while let Some((first, others)) = rest.split_first() {
+        if first.stride != run {
+            break;
+        }
+        run *= first.extent;
+        rest = others;
+    }
+    // Fortran has no arrays of more than 15 dimensions.
+    let (mut counts, mut place) = ([0_isize; u8::MAX as usize], 0);
+    loop {
+        each(place, run as usize);
+        let mut at = 0;
+        loop {
+            let Some(it) = rest.get(at) else { return };
+            counts[at] += 1;
+            place += it.stride;
+            if counts[at] < it.extent {
+                break;
             }
-            place
-        })
+            place -= it.stride * it.extent;
+            counts[at] = 0;
+            at += 1;
+        }
+    }
+}
+
+/// A section that outlives its descriptor.
+pub struct Section {
+    base: *mut u8,
+    element: usize,
+    dimensions: Vec<Dimension>,
+}
+
+impl Section {
+    /// The section of a descriptor.
+    ///
+    /// # Safety
+    /// A descriptor. The memory stays until the last use of the section.
+    pub unsafe fn of(buffer: P) -> Section {
+        // SAFETY: the caller's promise.
+        let it = unsafe { descriptor(buffer) };
+        Section { base: it.base.cast(), element: it.element, dimensions: it.dimensions().to_vec() }
+    }
+
+    /// Replaces the bytes by those of the section; as many in each call.
+    pub fn copy_to(&self, bytes: &mut Vec<u8>) {
+        bytes.clear();
+        runs(self.element, &self.dimensions, |place, length| {
+            // SAFETY: elements of the program's section.
+            bytes.extend_from_slice(unsafe {
+                slice::from_raw_parts(self.base.wrapping_offset(place), length)
+            });
+        });
+    }
+
+    /// Writes the elements of `bytes` that differ from those of `before`, as many.
+    pub fn take_changes(&self, bytes: &[u8], before: &[u8]) {
+        let mut at = 0;
+        runs(self.element, &self.dimensions, |place, length| {
+            for step in (0..length).step_by(self.element) {
+                let new = &bytes[at + step..at + step + self.element];
+                if *new != before[at + step..at + step + self.element] {
+                    let to = self.base.wrapping_offset(place + step as isize);
+                    // SAFETY: an element of the program's section.
+                    unsafe { core::ptr::copy_nonoverlapping(new.as_ptr(), to, new.len()) };
+                }
+            }
+            at += length;
+        });
     }
 }
 
@@ -142,27 +225,42 @@ impl Copy<'_> {
     /// Gives the section what C has written.
     pub fn put_back(&self) {
         let Some(copy) = &self.copy else { return };
-        for (place, bytes) in self.of.places().zip(copy.chunks_exact(self.of.element)) {
+        let mut at = 0;
+        self.of.runs(|place, length| {
             let to = self.of.base.cast::<u8>().wrapping_offset(place);
-            // SAFETY: an element of the program's section.
-            unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
-        }
+            // SAFETY: elements of the program's section.
+            unsafe { core::ptr::copy_nonoverlapping(copy[at..at + length].as_ptr(), to, length) };
+            at += length;
+        });
     }
 }
 
 #[cold]
 fn gather(of: &Descriptor) -> Vec<u8> {
-    let mut copy = Vec::new();
-    for place in of.places() {
+    let mut copy = Vec::with_capacity(of.elements().max(0) as usize * of.element);
+    of.runs(|place, length| {
         let from = of.base.cast::<u8>().wrapping_offset(place);
-        // SAFETY: an element of the program's section.
-        copy.extend_from_slice(unsafe { slice::from_raw_parts(from, of.element) });
-    }
+        // SAFETY: elements of the program's section.
+        copy.extend_from_slice(unsafe { slice::from_raw_parts(from, length) });
+    });
     copy
 }
 
 unsafe extern "C" {
     fn PMPI_Type_get_extent(datatype: usize, lower: P, extent: P) -> i32;
+    fn PMPI_Type_get_true_extent(datatype: usize, lower: P, extent: P) -> i32;
+    fn PMPI_Type_get_contents(
+        datatype: usize,
+        integers: i32,
+        addresses: i32,
+        datatypes: i32,
+        integer: P,
+        address: P,
+        of: P,
+    ) -> i32;
+    fn PMPI_Type_create_hindexed_c(count: i64, blocks: P, places: P, of: usize, new: P) -> i32;
+    fn PMPI_Pack_size_c(count: i64, datatype: usize, comm: usize, size: P) -> i32;
+    fn PMPI_Pack_c(from: P, count: i64, datatype: usize, to: P, size: i64, position: P, comm: usize) -> i32;
     fn PMPI_Type_size_c(datatype: usize, size: P) -> i32;
     fn PMPI_Type_get_envelope(datatype: usize, integers: P, addresses: P, datatypes: P, combiner: P) -> i32;
     fn PMPI_Type_contiguous_c(count: i64, of: usize, new: P) -> i32;
@@ -195,7 +293,8 @@ impl Laid {
     pub unsafe fn of(buffer: P, count: i64, datatype: usize) -> Option<Laid> {
         // SAFETY: the caller's promise.
         let of = unsafe { descriptor(buffer) };
-        if of.is_whole() {
+        // What is wrong of itself is C's to report.
+        if of.is_whole() || count < 0 || datatype == abi::DATATYPE_NULL.0 {
             return Some(Laid { address: sentinel::buffer(of.base), count, given: datatype, made: None });
         }
         let made = lay(of, count, datatype)?;
@@ -224,40 +323,130 @@ fn make(function: impl FnOnce(P) -> i32) -> Option<Type> {
     (function(&raw mut new as P) == abi::SUCCESS).then_some(Type(new))
 }
 
-/// The first elements of a section as one datatype: as many as `count` of `datatype` take, which must be as long as one or
-/// several of them, without holes and in order.
+/// The part of a section that `count` of `datatype` take in the sequence of its elements, as one datatype.
 #[cold]
 fn lay(of: &Descriptor, count: i64, datatype: usize) -> Option<Type> {
-    let each = elements_in(of, datatype)?;
-    let taken = count.checked_mul(each)?;
-    if taken < 0 || taken > of.elements() {
+    let mut laid = match elements_in(of, datatype) {
+        Some(each) => {
+            let taken = count.checked_mul(each).filter(|taken| *taken <= of.elements())?;
+            first(of.dimensions(), taken, &element(of, datatype)?)?
+        }
+        None => flattened(of, count, datatype)?,
+    };
+    // SAFETY: the handle is this function's.
+    (unsafe { PMPI_Type_commit(&raw mut laid.0 as P) } == abi::SUCCESS).then_some(laid)
+}
+
+/// The datatype of one element of a section, for a datatype that is made of such elements alone: what that is made of, or bytes
+/// where an element is no value of it.
+fn element(of: &Descriptor, datatype: usize) -> Option<Type> {
+    let (mut part, mut _owned) = (datatype, None);
+    loop {
+        let mut size = 0_i64;
+        // SAFETY: the answer has a place of its own, here and below.
+        unsafe { PMPI_Type_size_c(part, &raw mut size as P) };
+        if size == of.element as i64 {
+            // SAFETY: as above.
+            return make(|new| unsafe { PMPI_Type_dup(part, new) });
+        }
+        let (integers, addresses, datatypes, combiner) = envelope(part);
+        if !matches!(combiner, abi::COMBINER_DUP | abi::COMBINER_CONTIGUOUS) || datatypes != 1 {
+            // SAFETY: as above.
+            return make(|new| unsafe { PMPI_Type_contiguous_c(of.element as i64, abi::BYTE.0, new) });
+        }
+        let (mut count, mut place, mut inner) = (0_i32, 0_i64, abi::DATATYPE_NULL.0);
+        let answers = (&raw mut count as P, &raw mut place as P, &raw mut inner as P);
+        // SAFETY: as above; such types have at most one integer, no address and one datatype.
+        unsafe { PMPI_Type_get_contents(part, integers, addresses, 1, answers.0, answers.1, answers.2) };
+        // The handle of a type that is not predefined is new.
+        (part, _owned) = (inner, (envelope(inner).3 != abi::COMBINER_NAMED).then(|| Type(inner)));
+    }
+}
+
+/// Numbers of integers, addresses and datatypes of which a datatype was made, and how.
+fn envelope(datatype: usize) -> (i32, i32, i32, i32) {
+    let (mut integers, mut addresses, mut datatypes, mut combiner) = (0_i32, 0_i32, 0_i32, 0_i32);
+    let places = (&raw mut integers as P, &raw mut addresses as P, &raw mut datatypes as P);
+    // SAFETY: the answers have places of their own.
+    unsafe { PMPI_Type_get_envelope(datatype, places.0, places.1, places.2, &raw mut combiner as P) };
+    (integers, addresses, datatypes, combiner)
+}
+
+/// Any datatype over the sequence of elements, byte for byte. In which order it takes bytes is seen by packing their own numbers.
+fn flattened(of: &Descriptor, count: i64, datatype: usize) -> Option<Type> {
+    let (mut lower, mut extent, mut true_lower, mut true_extent) = (0_i64, 0_i64, 0_i64, 0_i64);
+    // SAFETY: the answers have places of their own, here and below.
+    unsafe {
+        PMPI_Type_get_extent(datatype, &raw mut lower as P, &raw mut extent as P);
+        PMPI_Type_get_true_extent(datatype, &raw mut true_lower as P, &raw mut true_extent as P);
+    }
+    let last = extent.checked_mul(count.max(1) - 1)?;
+    let begin = true_lower.checked_add(last.min(0))?;
+    let end = true_lower.checked_add(true_extent)?.checked_add(last.max(0))?;
+    if count > 0 && (begin < 0 || end > of.elements().checked_mul(of.element as i64)?) {
         return None;
     }
-    let element = match each {
-        // SAFETY: the new handle has a place of its own.
-        1 => make(|new| unsafe { PMPI_Type_dup(datatype, new) })?,
-        // SAFETY: as above.
-        _ => make(|new| unsafe { PMPI_Type_contiguous_c(of.element as i64, abi::BYTE.0, new) })?,
-    };
-    let mut laid = first(of.dimensions(), taken, &element)?;
-    // SAFETY: as above.
-    (unsafe { PMPI_Type_commit(&raw mut laid.0 as P) } == abi::SUCCESS).then_some(laid)
+    let (mut blocks, mut places): (Vec<i64>, Vec<i64>) = (Vec::new(), Vec::new());
+    for byte in order_of_bytes(end.max(0) as usize, count, datatype)? {
+        let place = of.place(byte / of.element) as i64 + (byte % of.element) as i64;
+        match (blocks.last_mut(), places.last()) {
+            (Some(block), Some(last)) if last + *block == place => *block += 1,
+            _ => {
+                blocks.push(1);
+                places.push(place);
+            }
+        }
+    }
+    // SAFETY: as above; the arrays have as many elements.
+    make(|new| unsafe {
+        let count = blocks.len() as i64;
+        PMPI_Type_create_hindexed_c(count, blocks.as_ptr() as P, places.as_ptr() as P, abi::BYTE.0, new)
+    })
+}
+
+/// The bytes of memory that `count` of a datatype take, in the order of the packed data.
+fn order_of_bytes(memory: usize, count: i64, datatype: usize) -> Option<Vec<usize>> {
+    let (mut size, mut room) = (0_i64, 0_i64);
+    // SAFETY: the answers have places of their own, here and below.
+    unsafe {
+        PMPI_Type_size_c(datatype, &raw mut size as P);
+        PMPI_Pack_size_c(count, datatype, abi::COMM_SELF.0, &raw mut room as P);
+    }
+    let total = size.checked_mul(count)?;
+    // A library that packs more than the data has an order of its own.
+    if room != total {
+        return None;
+    }
+    let mut order = vec![0; total as usize];
+    let mut packed = vec![0_u8; total as usize];
+    for shift in (0..usize::BITS).step_by(8).take_while(|shift| memory >> shift != 0) {
+        let mut numbers: Vec<u8> = (0..memory).map(|byte| (byte >> shift) as u8).collect();
+        let mut position = 0_i64;
+        // SAFETY: both buffers are as long as the datatype has it.
+        let code = unsafe {
+            let (from, to) = (numbers.as_mut_ptr() as P, packed.as_mut_ptr() as P);
+            PMPI_Pack_c(from, count, datatype, to, total, &raw mut position as P, abi::COMM_SELF.0)
+        };
+        if code != abi::SUCCESS || position != total {
+            return None;
+        }
+        for (number, byte) in order.iter_mut().zip(&packed) {
+            *number |= usize::from(*byte) << shift;
+        }
+    }
+    Some(order)
 }
 
 /// How many elements a datatype takes, if it is made of them alone.
 fn elements_in(of: &Descriptor, datatype: usize) -> Option<i64> {
     let (mut lower, mut extent, mut size) = (0_isize, 0_isize, 0_i64);
-    let (mut combiner, mut ignored) = (0_i32, [0_i32; 3]);
-    let [one, two, three] = &mut ignored;
     // SAFETY: the answers have places of their own.
     unsafe {
         PMPI_Type_get_extent(datatype, &raw mut lower as P, &raw mut extent as P);
         PMPI_Type_size_c(datatype, &raw mut size as P);
-        let places = (one as *mut i32 as P, two as *mut i32 as P, three as *mut i32 as P);
-        PMPI_Type_get_envelope(datatype, places.0, places.1, places.2, &raw mut combiner as P);
     }
     let plain = matches!(
-        combiner,
+        envelope(datatype).3,
         abi::COMBINER_NAMED
             | abi::COMBINER_DUP
             | abi::COMBINER_CONTIGUOUS

@@ -1,0 +1,81 @@
+//! How Alhena's C library gets to know that a call is Fortran's: it keeps that with what the call makes, and calls the program's
+//! procedures by these tables. Other C libraries get functions that call the program's ([`crate::callback`]).
+
+use ffi::Callers;
+use ffi::copies::Functions;
+
+use crate::place::P;
+
+/// A function of Alhena's C library, if that is the C library.
+macro_rules! library {
+    ($symbol:literal, $kind:ty) => {{
+        let address: usize;
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: reads an entry of the global offset table, which is 0 where no library has the symbol.
+        unsafe {
+            core::arch::asm!(
+                concat!(".weak ", $symbol), concat!("mov {}, qword ptr [rip + ", $symbol, "@GOTPCREL]"),
+                out(reg) address, options(pure, nomem, nostack, preserves_flags),
+            );
+        }
+        #[cfg(target_arch = "aarch64")]
+        // SAFETY: as above.
+        unsafe {
+            core::arch::asm!(
+                concat!(".weak ", $symbol), concat!("adrp {0}, :got:", $symbol),
+                concat!("ldr {0}, [{0}, :got_lo12:", $symbol, "]"),
+                out(reg) address, options(pure, nomem, nostack, preserves_flags),
+            );
+        }
+        // SAFETY: a symbol's number is that of its type.
+        (address != 0).then(|| unsafe { core::mem::transmute::<usize, $kind>(address) })
+    }};
+}
+
+type State = unsafe extern "C" fn(usize, Option<&'static Callers>);
+
+fn library() -> Option<State> {
+    library!("alhena_call_origin_1", State)
+}
+
+/// Whether the C library keeps whose a call was.
+pub fn is_kept() -> bool {
+    library().is_some()
+}
+
+/// A call of Fortran under way, known to the C library.
+pub struct Call(Option<State>);
+
+/// The next call that has `place` among its arguments is Fortran's.
+pub fn call(place: P, callers: &'static Callers) -> Call {
+    let library = library();
+    if let Some(state) = library {
+        // SAFETY: the table is of the layout that the symbol has in its name.
+        unsafe { state(place.addr(), Some(callers)) };
+    }
+    Call(library)
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        if let Some(state) = self.0 {
+            // SAFETY: no call is Fortran's then.
+            unsafe { state(0, None) };
+        }
+    }
+}
+
+/// States copies of the program's buffers for the call that has `place` among its arguments.
+pub fn state_copies(place: P, state: usize, functions: &'static Functions) {
+    type StateCopies = unsafe extern "C" fn(usize, usize, &'static Functions);
+    if let Some(library) = library!("alhena_call_copies_1", StateCopies) {
+        // SAFETY: the functions are for that state.
+        unsafe { library(place.addr(), state, functions) };
+    }
+}
+
+/// Takes that back; whether no call had taken the copies.
+pub fn take_back_copies() -> bool {
+    type TakeBack = extern "C" fn() -> bool;
+    library!("alhena_take_back_copies_1", TakeBack).is_none_or(|library| library())
+}
