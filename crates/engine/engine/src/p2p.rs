@@ -218,7 +218,7 @@ impl P2p {
     }
 }
 
-/// The calls of the message layer; see [`pml::MessageLayer`] and [`pml::FastMessages`].
+/// Calls of the message layer that have something of their own.
 impl<B: FastPath> P2p<B> {
     /// See [`pml::Sends::isend`]: for a caller that has not the whole state, and so cannot poll before, as
     /// [`crate::isend`] does; it calls [`crate::poll_if_due`] when it has.
@@ -238,113 +238,9 @@ impl<B: FastPath> P2p<B> {
         on_layer!(&mut self.layer, layer => layer.needs_poll(to, data, copied))
     }
 
-    /// See [`pml::Receives::irecv`].
-    ///
-    /// # Errors
-    /// As [`pml::Receives::irecv`].
-    pub fn irecv(&mut self, pattern: &Pattern, into: Data) -> Result<ReqId> {
-        on_layer!(&mut self.layer, layer => layer.irecv(&mut self.bml, pattern, into))
-    }
-
-    /// See [`pml::Receives::recv_now`]. [`crate::recv_now`] polls, too.
-    pub fn recv_now(&mut self, pattern: &Pattern, into: UserMem) -> Option<Done> {
-        on_layer!(&mut self.layer, layer => layer.recv_now(&mut self.bml, pattern, into))
-    }
-
-    /// See [`pml::Receives::iprobe`].
-    pub fn iprobe(&mut self, pattern: &Pattern) -> Option<Status> {
-        on_layer!(&mut self.layer, layer => layer.iprobe(&mut self.bml, pattern))
-    }
-
-    /// See [`pml::Receives::improbe`].
-    ///
-    /// # Errors
-    /// As [`pml::Receives::improbe`].
-    pub fn improbe(&mut self, pattern: &Pattern) -> Result<Option<(MessageId, Status)>> {
-        on_layer!(&mut self.layer, layer => layer.improbe(&mut self.bml, pattern))
-    }
-
-    /// See [`pml::Receives::imrecv`].
-    ///
-    /// # Errors
-    /// As [`pml::Receives::imrecv`].
-    pub fn imrecv(&mut self, message: MessageId, owner: u32, into: Data) -> Result<ReqId> {
-        on_layer!(&mut self.layer, layer => layer.imrecv(&mut self.bml, message, owner, into))
-    }
-
-    /// See [`pml::MessageLayer::cancel`].
-    pub fn cancel(&mut self, id: ReqId) {
-        on_layer!(&mut self.layer, layer => layer.cancel(&mut self.bml, id));
-    }
-
-    /// See [`pml::LayerState::detach`].
-    pub fn detach(&mut self, id: ReqId) {
-        on_layer!(&mut self.layer, layer => layer.detach(id));
-    }
-
-    /// See [`pml::LayerState::poll`].
-    #[inline]
-    pub fn poll(&self, id: ReqId) -> Option<&Done> {
-        on_layer!(&self.layer, layer => layer.poll(id))
-    }
-
-    /// See [`pml::LayerState::is_complete`].
-    #[inline]
-    pub fn is_complete(&self, id: ReqId) -> Option<bool> {
-        on_layer!(&self.layer, layer => layer.is_complete(id))
-    }
-
-    /// See [`pml::LayerState::take`].
-    #[inline]
-    pub fn take(&mut self, id: ReqId) -> Option<Done> {
-        on_layer!(&mut self.layer, layer => layer.take(id))
-    }
-
-    /// See [`pml::Receives::take_awaited`].
-    #[inline]
-    pub fn take_awaited(&mut self, id: ReqId, polls: u32) -> Option<Done> {
-        on_layer!(&mut self.layer, layer => layer.take_awaited(&mut self.bml, id, polls))
-    }
-
-    /// See [`pml::LayerState::next_lost`].
-    pub fn next_lost(&mut self) -> Option<Peer> {
-        on_layer!(&mut self.layer, layer => layer.next_lost())
-    }
-
-    /// See [`pml::LayerState::is_quiet`].
-    #[inline]
-    pub fn is_quiet(&self) -> bool {
-        on_layer!(&self.layer, layer => layer.is_quiet())
-    }
-
-    /// See [`pml::LayerState::needs_turn`].
-    pub fn needs_turn(&self) -> bool {
-        on_layer!(&self.layer, layer => layer.needs_turn())
-    }
-
-    /// See [`pml::LayerState::seek`].
-    pub fn seek(&mut self, pattern: &Pattern) {
-        on_layer!(&mut self.layer, layer => layer.seek(pattern));
-    }
-
-    /// See [`pml::LayerState::changes`].
+    /// See [`pml::LayerState::changes`]; those of active messages count, too.
     pub fn changes(&self) -> u32 {
         on_layer!(&self.layer, layer => layer.changes()).wrapping_add(self.active.changes())
-    }
-
-    /// See [`pml::LayerState::contexts`].
-    pub fn contexts(&self) -> u32 {
-        on_layer!(&self.layer, layer => layer.contexts())
-    }
-
-    /// See [`pml::LayerState::each_awaited`].
-    pub fn each_awaited(&self, seen: &mut dyn FnMut(u32)) {
-        on_layer!(&self.layer, layer => layer.each_awaited(seen))
-    }
-
-    /// See [`pml::LayerState::matches_below`].
-    pub fn matches_below(&self) -> bool {
-        on_layer!(&self.layer, layer => layer.matches_below())
     }
 
     /// Announces that the owner is going to sleep; see [`btl::Btl::arm`].
@@ -370,99 +266,101 @@ impl<B: FastPath> P2p<B> {
     pub fn must_end(&self) -> bool {
         matches!(&self.layer.other, Some(Other::Portals(cm)) if cm.network().must_end())
     }
+}
 
-    /// See [`pml::LayerState::counters`].
-    pub fn counters(&self) -> Counters {
-        on_layer!(&self.layer, layer => layer.counters())
+/// Declares calls of a contract of the message layer that [`P2p`] hands on, in the contract's words. `bml`: those that also
+/// get the transports; `ob1`: those that no other layer takes, as [`Layer`] explains.
+macro_rules! hand_on {
+    (shared $contract:ident: $($(#[$about:meta])* $name:ident($($arg:ident: $type:ty),*) $(-> $to:ty)?;)*) => {$(
+        #[doc = concat!("See [`pml::", stringify!($contract), "::", stringify!($name), "`].")]
+        $(#[$about])*
+        pub fn $name(&self $(, $arg: $type)*) $(-> $to)? {
+            on_layer!(&self.layer, layer => layer.$name($($arg),*))
+        }
+    )*};
+    (layer $contract:ident: $($(#[$about:meta])* $name:ident($($arg:ident: $type:ty),*) $(-> $to:ty)?;)*) => {$(
+        #[doc = concat!("See [`pml::", stringify!($contract), "::", stringify!($name), "`].")]
+        $(#[$about])*
+        pub fn $name(&mut self $(, $arg: $type)*) $(-> $to)? {
+            on_layer!(&mut self.layer, layer => layer.$name($($arg),*))
+        }
+    )*};
+    (bml $contract:ident: $($(#[$about:meta])* $name:ident($($arg:ident: $type:ty),*) $(-> $to:ty)?;)*) => {$(
+        #[doc = concat!("See [`pml::", stringify!($contract), "::", stringify!($name), "`].")]
+        $(#[$about])*
+        pub fn $name(&mut self $(, $arg: $type)*) $(-> $to)? {
+            on_layer!(&mut self.layer, layer => layer.$name(&mut self.bml $(, $arg)*))
+        }
+    )*};
+    (ob1 $contract:ident: $($(#[$about:meta])* $name:ident($($arg:ident: $type:ty),*) $(-> $to:ty)?;)*) => {$(
+        #[doc = concat!("See [`pml::", stringify!($contract), "::", stringify!($name), "`].")]
+        $(#[$about])*
+        pub fn $name(&mut self $(, $arg: $type)*) $(-> $to)? {
+            self.layer.ob1.$name(&mut self.bml $(, $arg)*)
+        }
+    )*};
+}
+
+/// The calls of the message layer; see [`pml::MessageLayer`] and [`pml::FastMessages`].
+#[rustfmt::skip]
+impl<B: FastPath> P2p<B> {
+    hand_on! { bml Receives:
+        irecv(pattern: &Pattern, into: Data) -> Result<ReqId>;
+        /// [`crate::recv_now`] polls, too.
+        recv_now(pattern: &Pattern, into: UserMem) -> Option<Done>;
+        iprobe(pattern: &Pattern) -> Option<Status>;
+        improbe(pattern: &Pattern) -> Result<Option<(MessageId, Status)>>;
+        imrecv(message: MessageId, owner: u32, into: Data) -> Result<ReqId>;
+        #[inline]
+        take_awaited(id: ReqId, polls: u32) -> Option<Done>;
     }
-
-    /// See [`pml::LayerState::restart_peak`].
-    pub fn restart_peak(&mut self) {
-        on_layer!(&mut self.layer, layer => layer.restart_peak());
+    hand_on! { bml MessageLayer:
+        cancel(id: ReqId);
     }
-
-    /// See [`pml::LayerState::note_unexpected`].
-    pub fn note_unexpected(&mut self, wanted: bool) {
-        on_layer!(&mut self.layer, layer => layer.note_unexpected(wanted));
+    hand_on! { layer LayerState:
+        detach(id: ReqId);
+        #[inline]
+        take(id: ReqId) -> Option<Done>;
+        next_lost() -> Option<Peer>;
+        seek(pattern: &Pattern);
+        restart_peak();
+        note_unexpected(wanted: bool);
+        next_notice() -> Option<Notice>;
     }
-
-    /// See [`pml::LayerState::has_notices`].
-    #[inline]
-    pub fn has_notices(&self) -> bool {
-        on_layer!(&self.layer, layer => layer.has_notices())
+    hand_on! { shared LayerState:
+        #[inline]
+        poll(id: ReqId) -> Option<&Done>;
+        #[inline]
+        is_complete(id: ReqId) -> Option<bool>;
+        #[inline]
+        is_quiet() -> bool;
+        needs_turn() -> bool;
+        contexts() -> u32;
+        each_awaited(seen: &mut dyn FnMut(u32));
+        matches_below() -> bool;
+        counters() -> Counters;
+        #[inline]
+        has_notices() -> bool;
     }
-
-    /// See [`pml::LayerState::next_notice`].
-    pub fn next_notice(&mut self) -> Option<Notice> {
-        on_layer!(&mut self.layer, layer => layer.next_notice())
+    hand_on! { bml FastMessages:
+        /// [`crate::send_copied_now`] polls before, where it should.
+        send_copied_now(to: &SendTo, data: UserMem) -> bool;
     }
-
-    /// See [`pml::FastMessages::send_short`].
-    #[inline(always)]
-    pub fn send_short(&mut self, to: Peer, origin: Origin, tag: i32, data: UserMem) -> Sent {
-        self.layer.ob1.send_short(&mut self.bml, to, origin, tag, data)
-    }
-
-    /// See [`pml::FastMessages::send_now`].
-    #[inline(always)]
-    pub fn send_now(&mut self, to: &SendTo, data: UserMem) -> bool {
-        self.layer.ob1.send_now(&mut self.bml, to, data)
-    }
-
-    /// See [`pml::FastMessages::send_copied_now`]. [`crate::send_copied_now`] polls before, where it should.
-    pub fn send_copied_now(&mut self, to: &SendTo, data: UserMem) -> bool {
-        on_layer!(&mut self.layer, layer => layer.send_copied_now(&mut self.bml, to, data))
-    }
-
-    /// See [`pml::FastMessages::recv_short`].
-    #[inline(always)]
-    pub fn recv_short(
-        &mut self,
-        pattern: &Pattern,
-        into: UserMem,
-        status: Option<&mut Status>,
-    ) -> Option<usize> {
-        self.layer.ob1.recv_short(&mut self.bml, pattern, into, status)
-    }
-
-    /// See [`pml::FastMessages::recv_within`].
-    #[inline(always)]
-    pub fn recv_within(
-        &mut self,
-        pattern: &Pattern,
-        into: UserMem,
-        status: Option<&mut Status>,
-        polls: u32,
-    ) -> Option<usize> {
-        self.layer.ob1.recv_within(&mut self.bml, pattern, into, status, polls)
-    }
-
-    /// See [`pml::FastMessages::recv_kept`].
-    #[inline(always)]
-    pub fn recv_kept(
-        &mut self,
-        pattern: &Pattern,
-        into: UserMem,
-        status: Option<&mut Status>,
-    ) -> Option<usize> {
-        self.layer.ob1.recv_kept(&mut self.bml, pattern, into, status)
-    }
-
-    /// See [`pml::FastMessages::recv_longer`].
-    #[inline(always)]
-    pub fn recv_longer(
-        &mut self,
-        pattern: &Pattern,
-        into: UserMem,
-        status: Option<&mut Status>,
-    ) -> Option<usize> {
-        self.layer.ob1.recv_longer(&mut self.bml, pattern, into, status)
-    }
-
-    /// See [`pml::FastMessages::irecv_now`].
-    #[inline(always)]
-    pub fn irecv_now(&mut self, pattern: &Pattern, into: UserMem) -> Option<ReqId> {
-        self.layer.ob1.irecv_now(&mut self.bml, pattern, into)
+    hand_on! { ob1 FastMessages:
+        #[inline(always)]
+        send_short(to: Peer, origin: Origin, tag: i32, data: UserMem) -> Sent;
+        #[inline(always)]
+        send_now(to: &SendTo, data: UserMem) -> bool;
+        #[inline(always)]
+        recv_short(pattern: &Pattern, into: UserMem, status: Option<&mut Status>) -> Option<usize>;
+        #[inline(always)]
+        recv_within(pattern: &Pattern, into: UserMem, status: Option<&mut Status>, polls: u32) -> Option<usize>;
+        #[inline(always)]
+        recv_kept(pattern: &Pattern, into: UserMem, status: Option<&mut Status>) -> Option<usize>;
+        #[inline(always)]
+        recv_longer(pattern: &Pattern, into: UserMem, status: Option<&mut Status>) -> Option<usize>;
+        #[inline(always)]
+        irecv_now(pattern: &Pattern, into: UserMem) -> Option<ReqId>;
     }
 }
 
