@@ -5,7 +5,7 @@ use core::ptr::null_mut;
 
 use ofi::abi::{self, DomainAttr, EpAttr, FabricAttr, Info, RxAttr, TxAttr, flag, mode};
 
-use crate::modes;
+use crate::modes::modes;
 
 pub(crate) extern "C" fn version() -> u32 {
     abi::version(2, 5)

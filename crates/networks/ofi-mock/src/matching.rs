@@ -5,29 +5,8 @@ use core::ptr::null_mut;
 
 use ofi::abi::{self, CqTaggedEntry, Ep, Fid, MsgTagged, TaggedOps, flag, mode};
 
-use crate::objects::MockEp;
-use crate::{endpoint, modes, refuses};
-
-/// A receive without a message.
-pub(crate) struct Posted {
-    /// The endpoint that is to send; `None`: any.
-    from: Option<u64>,
-    tag: u64,
-    ignore: u64,
-    runs: Runs,
-    context: *mut c_void,
-}
-
-/// Where a message goes: address and length of each run.
-type Runs = Vec<(usize, usize)>;
-
-/// A message without a receive.
-pub(crate) struct Unexpected {
-    from: u64,
-    tag: u64,
-    data: u64,
-    bytes: Vec<u8>,
-}
+use crate::endpoint::{MockEp, Posted, Runs, Unexpected, endpoint, own};
+use crate::modes::{modes, refuses};
 
 pub(crate) const TAGGED: TaggedOps = TaggedOps {
     size: size_of::<TaggedOps>(),
@@ -119,12 +98,6 @@ impl MockEp {
             None => self.unexpected.push_back(message),
         }
     }
-}
-
-/// The user's endpoint.
-pub(crate) fn own(ep: *mut Ep) -> &'static mut MockEp {
-    // SAFETY: one of our endpoints, which are never freed; no call is inside another.
-    unsafe { &mut *ep.cast::<MockEp>() }
 }
 
 fn launch(ep: *mut Ep, base: *const c_void, len: usize, data: u64, to: u64, tag: u64) {

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use ofi::abi::{self, Fid, Mr, Ops, mr};
 
-use crate::modes;
-use crate::objects::MockEp;
+use crate::endpoint::MockEp;
+use crate::modes::modes;
 
 #[repr(C)]
 pub(crate) struct MockMr {

@@ -4,16 +4,9 @@ use core::ffi::c_void;
 
 use ofi::abi::{self, Ep, Msg, MsgOps, flag};
 
-use crate::matching::{AGAIN, own};
-use crate::objects::MockEp;
-use crate::{endpoint, modes, refuses};
-
-/// A receive for whatever message is next.
-pub(crate) struct PostedRoom {
-    base: usize,
-    len: usize,
-    context: *mut c_void,
-}
+use crate::endpoint::{MockEp, PostedRoom, endpoint, own};
+use crate::matching::AGAIN;
+use crate::modes::{modes, refuses};
 
 pub(crate) const MESSAGES: MsgOps =
     MsgOps { size: size_of::<MsgOps>(), recv, recvv: 0, recvmsg: 0, send, sendv: 0, sendmsg };

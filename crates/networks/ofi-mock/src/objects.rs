@@ -9,10 +9,11 @@ use ofi::abi::{
     EpOps, Fabric, FabricAttr, FabricOps, Fid, Info, MrOps, Ops,
 };
 
-use crate::matching::{self, Posted, Unexpected};
-use crate::messages::{MESSAGES, PostedRoom};
+use crate::endpoint::{ENDPOINTS, MockAv, MockCq, MockEp};
+use crate::messages::MESSAGES;
+use crate::modes::modes;
 use crate::rma::RMA;
-use crate::{ENDPOINTS, memory, modes};
+use crate::{matching, memory};
 
 const OPS: Ops = Ops { size: size_of::<Ops>(), close, bind: bind_nothing, control: control_nothing };
 const EP_FID_OPS: Ops = Ops { size: size_of::<Ops>(), close, bind: bind_ep, control: enable };
@@ -87,13 +88,6 @@ unsafe extern "C" fn domain(
     0
 }
 
-#[repr(C)]
-pub(crate) struct MockAv {
-    av: Av,
-    /// Endpoints by address.
-    pub(crate) table: Vec<u64>,
-}
-
 const AV_OPS: AvOps = AvOps { size: size_of::<AvOps>(), insert };
 
 unsafe extern "C" fn av_open(
@@ -129,28 +123,6 @@ unsafe extern "C" fn insert(
     }
     1
 }
-
-#[repr(C)]
-pub(crate) struct MockCq {
-    cq: Cq,
-    pub(crate) done: VecDeque<(CqTaggedEntry, u64)>,
-    pub(crate) failed: VecDeque<(CqTaggedEntry, c_int)>,
-    /// Readable while there may be something; -1: there is none.
-    descriptor: c_int,
-}
-
-impl MockCq {
-    /// Makes the descriptor readable.
-    pub(crate) fn ring(&mut self) {
-        if self.descriptor >= 0 {
-            // SAFETY: an eventfd of ours, and eight bytes.
-            unsafe { libc::write(self.descriptor, (&raw const ONE).cast(), 8) };
-        }
-    }
-}
-
-/// What rings an eventfd.
-static ONE: u64 = 1;
 
 const CQ_FID_OPS: Ops = Ops { size: size_of::<Ops>(), close, bind: bind_nothing, control: descriptor_of };
 
@@ -231,25 +203,6 @@ unsafe extern "C" fn strerror(
     _len: usize,
 ) -> *const c_char {
     c"the mock refuses".as_ptr()
-}
-
-#[repr(C)]
-pub(crate) struct MockEp {
-    pub(crate) ep: Ep,
-    pub(crate) index: u64,
-    pub(crate) av: *mut MockAv,
-    pub(crate) cq: *mut MockCq,
-    enabled: bool,
-    /// Contexts of operations under way.
-    pub(crate) contexts: BTreeSet<usize>,
-    pub(crate) posted: Vec<Posted>,
-    pub(crate) unexpected: VecDeque<Unexpected>,
-    /// Unexpected messages that a claim holds, by context.
-    pub(crate) claimed: BTreeMap<usize, Unexpected>,
-    /// Receives for messages without a tag, oldest first.
-    pub(crate) rooms: VecDeque<PostedRoom>,
-    /// Messages without a tag that no receive was there for.
-    pub(crate) early: VecDeque<(u64, Vec<u8>)>,
 }
 
 const EP_OPS: EpOps = EpOps { size: size_of::<EpOps>(), cancel: matching::cancel };

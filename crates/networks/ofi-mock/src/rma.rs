@@ -4,8 +4,9 @@ use core::ffi::c_void;
 
 use ofi::abi::{Ep, MsgRma, RmaOps, flag};
 
-use crate::matching::{AGAIN, own};
-use crate::{endpoint, modes, refuses};
+use crate::endpoint::{endpoint, own};
+use crate::matching::AGAIN;
+use crate::modes::{modes, refuses};
 
 pub(crate) const RMA: RmaOps =
     RmaOps { size: size_of::<RmaOps>(), read, readv: 0, readmsg: 0, write: 0, writev: 0, writemsg };

@@ -2,23 +2,13 @@
 
 use btl::{Arrival, Peer};
 use mem::PeerBytes;
-use ofi::{BATCH, Completion, Refused};
+use ofi::{BATCH, Completion};
 use rdma::wire;
 
-use crate::memory::Pools;
+use crate::cookie::{INJECT, KIND, RECEIVE, SEND, TRANSFER};
 use crate::plan::PREFIX;
-use crate::transport::Ofi;
-
-/// What an operation was, in the highest byte of its cookie.
-const KIND: u64 = 0xff << 56;
-/// A message from a send buffer, whose number is the rest.
-pub(crate) const SEND: u64 = 1 << 56;
-/// A message that the provider copied.
-pub(crate) const INJECT: u64 = 2 << 56;
-/// A receive, whose buffer's number is the rest.
-const RECEIVE: u64 = 3 << 56;
-/// A read or write, whose name is the rest.
-pub(crate) const TRANSFER: u64 = 4 << 56;
+use crate::receives::Arrived;
+use crate::state::Ofi;
 
 /// Batches of completions taken in one turn.
 const BATCHES_PER_TURN: usize = 32;
@@ -26,46 +16,21 @@ const BATCHES_PER_TURN: usize = 32;
 /// Set in an arrival's token where it lies in an Eager GET buffer.
 const FETCHED: u64 = 1 << 32;
 
-/// A message in a receive buffer.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Arrived {
-    pub(crate) peer: Peer,
-    buffer: u32,
-    len: usize,
-}
-
 impl Ofi {
     /// Makes the receive buffers and posts them, and tries a send buffer; whether there is memory for them.
     pub(crate) fn make_receives(&mut self) -> bool {
         for _ in 0..self.plan.receives {
-            let mut pools =
-                Pools::new(&mut self.endpoint, &mut self.regions, &mut self.cache, &mut self.quota);
-            let Some(buffer) = self.receives.take(&mut pools) else { break };
-            self.unposted.push(buffer.number);
+            if !self.receives.make(&mut self.memory.pools(&mut self.endpoint)) {
+                break;
+            }
         }
-        self.post_receives();
+        self.receives.post(&mut self.endpoint);
         let sends = self.take_send_buffer().map(|buffer| self.sends.give(buffer));
         self.receives.is_made() && sends.is_some()
     }
 
-    /// Posts receive buffers, as far as the provider has room.
-    pub(crate) fn post_receives(&mut self) {
-        while let Some(&number) = self.unposted.last() {
-            let buffer = self.receives.buffer(number);
-            let memory = buffer.payload(self.plan.frame);
-            match self.endpoint.recv(memory, buffer.handle.local, RECEIVE | u64::from(number)) {
-                Ok(()) => {}
-                Err(Refused::Again) => return,
-                // The provider holds fewer than it reports; the buffer stays out of use.
-                Err(Refused::Failed(_)) => {}
-            }
-            self.unposted.pop();
-        }
-    }
-
     fn repost(&mut self, buffer: u32) {
-        self.unposted.push(buffer);
-        self.post_receives();
+        self.receives.repost(buffer, &mut self.endpoint);
     }
 
     /// Takes completions of the provider, a bounded number of them.
@@ -117,7 +82,7 @@ impl Ofi {
 
     fn on_frame(&mut self, buffer: u32, completion: &Completion) {
         let len = completion.len as usize;
-        let frame = self.receives.buffer(buffer).view(len.min(self.plan.frame));
+        let frame = self.receives.view(buffer, len);
         let from = (completion.error == 0).then(|| self.sender(frame, completion)).flatten();
         let Some(peer) = from else {
             self.stats.dropped += u64::from(completion.error == 0);
@@ -128,7 +93,7 @@ impl Ofi {
         if kind == wire::SEND {
             let counted = connection.map(|connection| self.peers.get_mut(connection).credits.arrived());
             if counted.is_none_or(|counted| counted.is_ok()) {
-                return self.arrived.push_back(Arrived { peer, buffer, len });
+                return self.receives.arrived.push_back(Arrived { peer, buffer, len });
             }
             self.stats.dropped += 1;
             return self.repost(buffer);
@@ -179,8 +144,8 @@ impl Ofi {
             return Some(Arrival { peer: fetched.peer, header, payload, token });
         }
         loop {
-            let Arrived { peer, buffer, len } = self.arrived.pop_front()?;
-            let frame = self.receives.buffer(buffer).view(len);
+            let Arrived { peer, buffer, len } = self.receives.arrived.pop_front()?;
+            let frame = self.receives.view(buffer, len);
             if let Some((header, payload)) = wire::parse_send(frame.part(PREFIX + 4, len)) {
                 return Some(Arrival { peer, header, payload, token: buffer.into() });
             }

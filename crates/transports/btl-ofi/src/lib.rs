@@ -56,20 +56,27 @@
 #![deny(unsafe_code)]
 
 mod arrivals;
+mod cookie;
+mod error;
+mod get_put;
 pub mod join;
 mod memory;
+
 mod open;
 mod params;
 mod peers;
 mod plan;
+mod receives;
 mod remote;
 mod sending;
+mod state;
 mod stats;
 mod transfers;
 mod transport;
 
-pub use open::{Error, NoRoom, Opening};
+pub use error::{Error, NoRoom};
+pub use open::Opening;
 pub use params::BtlOfiParams;
 pub use plan::{OfiPlan, TooShort};
+pub use state::Ofi;
 pub use stats::Stats;
-pub use transport::Ofi;

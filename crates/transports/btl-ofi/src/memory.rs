@@ -13,10 +13,9 @@ use btl::{Access, Refusal, RemoteKey};
 use mem::{Slab, UserMem};
 use ofi::abi::flag;
 use ofi::{Endpoint, Local, Refused, Region, Remote};
-use rcache::{Rcache, Register};
-use rdma::{Blocks, Quota, Use};
-
-use crate::transport::Ofi;
+use rcache::{Rcache, Register, Unwatched, Watch};
+use rdma::{Blocks, Keys, Quota, Registrar, Use, Windows};
+use std::sync::Arc;
 
 const STORES: u64 = 1 << 63;
 const PATTERN: u64 = 0x5afe << 48;
@@ -40,14 +39,14 @@ struct Open {
 
 /// All open regions, and the memory of the pools.
 #[derive(Debug, Default)]
-pub(crate) struct Regions {
+struct Regions {
     open: Slab<Open, 20, 12>,
     blocks: Vec<Box<[u64]>>,
 }
 
 impl Regions {
     /// What the provider knows a region's memory by.
-    pub(crate) fn local(&self, region: u32) -> Local {
+    fn local(&self, region: u32) -> Local {
         self.open.get(region).map_or(Local::NONE, |open| open.region.local())
     }
 
@@ -59,7 +58,7 @@ impl Regions {
     }
 
     /// How memory in a region is named to peers; `None` for what is too long.
-    pub(crate) fn name(&self, region: u32, memory: UserMem, stores: bool) -> Option<RemoteKey> {
+    fn name(&self, region: u32, memory: UserMem, stores: bool) -> Option<RemoteKey> {
         let (key, start) = self.place(region, memory)?;
         let len = memory.len() as u64;
         let place = if stores { STORES } else { 0 } | PATTERN | len;
@@ -67,7 +66,7 @@ impl Regions {
     }
 
     /// Closes what is open.
-    pub(crate) fn close_all(&mut self, endpoint: &mut Endpoint) {
+    fn close_all(&mut self, endpoint: &mut Endpoint) {
         let names: Vec<u32> = self.open.iter().map(|(name, _)| name).collect();
         for name in names {
             endpoint.close(self.open.remove(name).map(|open| open.region));
@@ -76,13 +75,13 @@ impl Regions {
 }
 
 /// An endpoint as a registration cache sees it.
-pub(crate) struct Interface<'a> {
+struct Interface<'a> {
     endpoint: &'a mut Endpoint,
-    pub(crate) regions: &'a mut Regions,
+    regions: &'a mut Regions,
 }
 
 impl<'a> Interface<'a> {
-    pub(crate) fn new(endpoint: &'a mut Endpoint, regions: &'a mut Regions) -> Interface<'a> {
+    fn new(endpoint: &'a mut Endpoint, regions: &'a mut Regions) -> Interface<'a> {
         Interface { endpoint, regions }
     }
 }
@@ -138,16 +137,7 @@ pub(crate) struct Pools<'a> {
     quota: &'a mut Quota,
 }
 
-impl<'a> Pools<'a> {
-    pub(crate) fn new(
-        endpoint: &'a mut Endpoint,
-        regions: &'a mut Regions,
-        cache: &'a mut Rcache<u32>,
-        quota: &'a mut Quota,
-    ) -> Pools<'a> {
-        Pools { interface: Interface::new(endpoint, regions), cache, quota }
-    }
-
+impl Pools<'_> {
     fn registered(&mut self, bytes: usize) -> Option<(UserMem, Block)> {
         let mut memory = vec![0u64; bytes.div_ceil(8)].into_boxed_slice();
         // SAFETY: the memory is ours; `Regions` keeps it until the transport ends.
@@ -191,34 +181,86 @@ pub(crate) fn exposed_part(key: &RemoteKey, offset: u64, len: u64) -> Option<Rem
     (is_ours && within).then(|| Remote { address: start.wrapping_add(offset), key })
 }
 
-impl Ofi {
-    pub(crate) fn expose_memory(&mut self, memory: UserMem, access: Access) -> Result<RemoteKey, Refusal> {
+/// The memory that the network may use, and the share of registrations that each use has. The endpoint that registers comes
+/// with each call.
+pub(crate) struct NetworkMemory {
+    regions: Regions,
+    quota: Quota,
+    cache: Rcache<u32>,
+    /// Of memory exposed to a peer.
+    exposed: Keys<u32>,
+    windows: Windows<u32>,
+}
+
+impl NetworkMemory {
+    /// Of at most `registrations`, none of which is kept for the next transfer ([`NetworkMemory::cache`]).
+    pub(crate) fn new(registrations: u32) -> NetworkMemory {
+        let quota = Quota::new(registrations);
+        NetworkMemory {
+            regions: Regions::default(),
+            quota,
+            cache: Rcache::new(Arc::new(Unwatched), quota.for_transfers()),
+            exposed: Keys::default(),
+            windows: Windows::default(),
+        }
+    }
+
+    /// Keeps registrations from now on as long as `watch` reports no change of their memory.
+    pub(crate) fn cache(&mut self, endpoint: &mut Endpoint, watch: Arc<dyn Watch>) {
+        self.cache.clear(&mut Interface::new(endpoint, &mut self.regions));
+        if self.cache.stats().registrations == 0 {
+            self.cache = Rcache::new(watch, self.quota.for_transfers());
+        }
+    }
+
+    /// From where the pools of buffers get blocks.
+    pub(crate) fn pools<'a>(&'a mut self, endpoint: &'a mut Endpoint) -> Pools<'a> {
+        let interface = Interface::new(endpoint, &mut self.regions);
+        Pools { interface, cache: &mut self.cache, quota: &mut self.quota }
+    }
+
+    /// What the provider knows a region's memory by.
+    pub(crate) fn local(&self, region: u32) -> Local {
+        self.regions.local(region)
+    }
+
+    pub(crate) fn expose(
+        &mut self,
+        endpoint: &mut Endpoint,
+        memory: UserMem,
+        access: Access,
+    ) -> Result<RemoteKey, Refusal> {
         if memory.is_empty() || memory.len() as u64 > LENGTH {
             return Err(Refusal::Unfit);
         }
         let stores = access == Access::Write;
         let what = use_of(stores);
-        let region = self.register(memory, what)?;
+        let region = self.register(endpoint, memory, what)?;
         let Some(key) = self.regions.name(region, memory, stores) else {
-            self.unregister(region, what);
+            self.unregister(endpoint, region, what);
             return Err(Refusal::Unfit);
         };
         self.exposed.give(key, region);
         Ok(key)
     }
 
-    pub(crate) fn conceal_memory(&mut self, key: &RemoteKey) {
+    pub(crate) fn conceal(&mut self, endpoint: &mut Endpoint, key: &RemoteKey) {
         if let Some(region) = self.exposed.take_back(key) {
-            self.unregister(region, use_of(key.0[2] & STORES != 0));
+            self.unregister(endpoint, region, use_of(key.0[2] & STORES != 0));
         }
     }
 
-    /// A region that covers `memory`, to be given back by [`Ofi::unregister`].
-    pub(crate) fn register(&mut self, memory: UserMem, what: Use) -> Result<u32, Refusal> {
+    /// A region that covers `memory`, to be given back by [`NetworkMemory::unregister`].
+    pub(crate) fn register(
+        &mut self,
+        endpoint: &mut Endpoint,
+        memory: UserMem,
+        what: Use,
+    ) -> Result<u32, Refusal> {
         if !self.quota.take(what) {
             return Err(Refusal::Busy);
         }
-        let mut interface = Interface::new(&mut self.endpoint, &mut self.regions);
+        let mut interface = Interface::new(endpoint, &mut self.regions);
         self.cache.acquire(&mut interface, memory).map_err(|error| {
             self.quota.give(what);
             // Memory that cannot be registered now, though the cache keeps nothing idle, goes through buffers.
@@ -226,9 +268,39 @@ impl Ofi {
         })
     }
 
-    pub(crate) fn unregister(&mut self, region: u32, what: Use) {
-        self.cache.release(&mut Interface::new(&mut self.endpoint, &mut self.regions), region);
+    pub(crate) fn unregister(&mut self, endpoint: &mut Endpoint, region: u32, what: Use) {
+        self.cache.release(&mut Interface::new(endpoint, &mut self.regions), region);
         self.quota.give(what);
+    }
+
+    /// Registers a window for all peers.
+    pub(crate) fn register_window(
+        &mut self,
+        endpoint: &mut Endpoint,
+        memory: UserMem,
+    ) -> Result<RemoteKey, Refusal> {
+        let (windows, with) = self.windows(endpoint);
+        windows.register(with, memory, |interface, region| interface.regions.name(region, memory, true))
+    }
+
+    pub(crate) fn deregister_window(&mut self, endpoint: &mut Endpoint, key: &RemoteKey) {
+        let (windows, with) = self.windows(endpoint);
+        windows.deregister(with, key);
+    }
+
+    /// The windows, and with what they are registered.
+    fn windows<'a>(
+        &'a mut self,
+        endpoint: &'a mut Endpoint,
+    ) -> (&'a mut Windows<u32>, Registrar<'a, Interface<'a>>) {
+        let interface = Interface::new(endpoint, &mut self.regions);
+        let with = Registrar { interface, cache: &mut self.cache, quota: &mut self.quota };
+        (&mut self.windows, with)
+    }
+
+    /// Closes all regions, before the endpoint ends.
+    pub(crate) fn close_all(&mut self, endpoint: &mut Endpoint) {
+        self.regions.close_all(endpoint);
     }
 }
 

@@ -3,10 +3,8 @@
 
 use btl::{Atomics, Event, Flushed, Peer, Refusal, Remote, RemoteKey, RemoteMemory};
 use mem::UserMem;
-use rdma::{Registrar, Windows};
 
-use crate::memory::Interface;
-use crate::transport::Ofi;
+use crate::state::Ofi;
 
 /// The number of this network.
 const NETWORK: u8 = 2;
@@ -26,13 +24,11 @@ impl RemoteMemory for Ofi {
     }
 
     fn register(&mut self, _peer: Peer, memory: UserMem) -> Result<RemoteKey, Refusal> {
-        let (windows, with) = self.windows();
-        windows.register(with, memory, |interface, region| interface.regions.name(region, memory, true))
+        self.memory.register_window(&mut self.endpoint, memory)
     }
 
     fn deregister(&mut self, _peer: Peer, key: RemoteKey) {
-        let (windows, with) = self.windows();
-        windows.deregister(with, &key);
+        self.memory.deregister_window(&mut self.endpoint, &key);
     }
 
     fn read(
@@ -57,13 +53,6 @@ impl RemoteMemory for Ofi {
 }
 
 impl Ofi {
-    /// The windows, and with what they are registered.
-    fn windows(&mut self) -> (&mut Windows<u32>, Registrar<'_, Interface<'_>>) {
-        let interface = Interface::new(&mut self.endpoint, &mut self.regions);
-        let with = Registrar { interface, cache: &mut self.cache, quota: &mut self.quota };
-        (&mut self.windows, with)
-    }
-
     /// Reads where there is a cookie, and writes otherwise.
     fn access(
         &mut self,

@@ -6,11 +6,10 @@ use ofi::Refused;
 use rdma::Control;
 use rdma::wire::{self, Head};
 
-use crate::arrivals::{INJECT, SEND};
-use crate::memory::Pools;
+use crate::cookie::{INJECT, SEND};
 use crate::peers::Waiting;
 use crate::plan::PREFIX;
-use crate::transport::Ofi;
+use crate::state::Ofi;
 
 impl Ofi {
     #[inline]
@@ -58,7 +57,7 @@ impl Ofi {
         if self.messages_out >= self.plan.sends[2] as usize {
             return None;
         }
-        let mut pools = Pools::new(&mut self.endpoint, &mut self.regions, &mut self.cache, &mut self.quota);
+        let mut pools = self.memory.pools(&mut self.endpoint);
         let number = self.sends.take(&mut pools)?.number;
         if self.in_send.len() <= number as usize {
             self.in_send.resize(number as usize + 1, (0, None));

@@ -1,26 +1,25 @@
-//! GET and PUT, and the fetches of Eager GET.
+//! Reads and writes under way.
 
-use btl::{Busy, Event, Peer, Refusal, RemoteKey};
-use mem::{Source, UserMem};
-use ofi::{Local, Refused, Remote};
-use rdma::{Control, Fetch, Fetched, Use};
+use std::collections::VecDeque;
 
-use crate::arrivals::TRANSFER;
-use crate::memory::{Block, Pools, exposed_part};
-use crate::transport::Ofi;
+use mem::{Slab, UserMem};
+use ofi::{Address, Endpoint, Local, Refused, Remote};
+
+use crate::cookie::TRANSFER;
 
 /// A read or write under way.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Transfer {
-    connection: u32,
-    purpose: Purpose,
-    places: Places,
-    stores: bool,
+    pub(crate) connection: u32,
+    pub(crate) address: Address,
+    pub(crate) purpose: Purpose,
+    pub(crate) places: Places,
+    pub(crate) stores: bool,
 }
 
 /// Whom a transfer is for.
 #[derive(Clone, Copy, Debug)]
-enum Purpose {
+pub(crate) enum Purpose {
     /// The layer above. A write in a window has no cookie. The local memory was registered where a region is given.
     Above { cookie: Option<u64>, region: Option<u32> },
     /// An Eager GET into a receive buffer.
@@ -29,188 +28,80 @@ enum Purpose {
 
 /// Where the bytes of a transfer are.
 #[derive(Clone, Copy, Debug)]
-struct Places {
-    memory: UserMem,
-    local: Local,
-    remote: Remote,
+pub(crate) struct Places {
+    pub(crate) memory: UserMem,
+    pub(crate) local: Local,
+    pub(crate) remote: Remote,
 }
 
-impl Ofi {
-    pub(crate) fn begin_get(
-        &mut self,
-        peer: Peer,
-        local: UserMem,
-        key: &RemoteKey,
-        offset: u64,
-        cookie: u64,
-    ) -> Result<(), Refusal> {
-        self.begin_above(peer, local, (key, offset), Some(cookie), false)
-    }
+/// All transfers, by name.
+#[derive(Debug, Default)]
+pub(crate) struct Transfers {
+    all: Slab<Transfer, 20, 12>,
+    /// Those that wait for the provider, oldest first.
+    again: VecDeque<u32>,
+}
 
-    pub(crate) fn begin_put(
-        &mut self,
-        peer: Peer,
-        local: UserMem,
-        key: &RemoteKey,
-        offset: u64,
-        cookie: u64,
-    ) -> Result<(), Refusal> {
-        self.begin_above(peer, local, (key, offset), Some(cookie), true)
-    }
-
-    pub(crate) fn begin_above(
-        &mut self,
-        peer: Peer,
-        memory: UserMem,
-        (key, offset): (&RemoteKey, u64),
-        cookie: Option<u64>,
-        stores: bool,
-    ) -> Result<(), Refusal> {
-        let most = if stores { self.plan.limits.max_put } else { self.plan.limits.max_get };
-        let remote = exposed_part(key, offset, memory.len() as u64).filter(|_| memory.len() <= most);
-        let remote = remote.ok_or(Refusal::Unfit)?;
-        if memory.is_empty() {
-            self.events.extend(cookie.map(Event::Done));
-            return Ok(());
-        }
-        let connection = self.connection_to(peer).ok_or(Refusal::Busy)?;
-        let region = match self.endpoint.wants_local() {
-            true => Some(self.register(memory, Use::Local)?),
-            false => None,
-        };
-        let local = region.map_or(Local::NONE, |region| self.regions.local(region));
-        let purpose = Purpose::Above { cookie, region };
-        let places = Places { memory, local, remote };
-        self.begin(Transfer { connection, purpose, places, stores })
-            .inspect_err(|_| self.unregister_local(region))
-    }
-
-    fn unregister_local(&mut self, region: Option<u32>) {
-        if let Some(region) = region {
-            self.unregister(region, Use::Local);
-        }
-    }
-
+impl Transfers {
     /// Begins a transfer, or has it wait for the provider.
-    fn begin(&mut self, transfer: Transfer) -> Result<(), Refusal> {
-        let name = self.transfers.insert(transfer).map_err(|_| Refusal::Busy)?;
+    ///
+    /// # Errors
+    /// [`Refused`]: `Again` where there is no name, `Failed` where the provider never takes it.
+    pub(crate) fn begin(&mut self, transfer: Transfer, endpoint: &mut Endpoint) -> Result<(), Refused> {
+        let name = self.all.insert(transfer).map_err(|_| Refused::Again)?;
         // Those that came before go first.
-        let begun = if self.again.is_empty() { self.post(name) } else { Err(Refused::Again) };
+        let begun = if self.again.is_empty() { self.post(name, endpoint) } else { Err(Refused::Again) };
         match begun {
             Ok(()) => {}
             Err(Refused::Again) => self.again.push_back(name),
-            Err(Refused::Failed(_)) => {
-                self.transfers.remove(name);
-                return Err(Refusal::Unfit);
+            Err(failed @ Refused::Failed(_)) => {
+                self.all.remove(name);
+                return Err(failed);
             }
         }
         Ok(())
     }
 
-    fn post(&mut self, name: u32) -> Result<(), Refused> {
-        let Some(&Transfer { connection, places, stores, .. }) = self.transfers.get(name) else {
+    fn post(&mut self, name: u32, endpoint: &mut Endpoint) -> Result<(), Refused> {
+        let Some(&Transfer { address, places, stores, .. }) = self.all.get(name) else {
             return Ok(());
         };
         let Places { memory, local, remote } = places;
-        let address = self.peers.get(connection).address;
         let cookie = TRANSFER | u64::from(name);
         match stores {
-            true => self.endpoint.write(address, memory, local, remote, cookie),
-            false => self.endpoint.read(address, memory, local, remote, cookie),
+            true => endpoint.write(address, memory, local, remote, cookie),
+            false => endpoint.read(address, memory, local, remote, cookie),
         }
     }
 
-    /// Begins what waits, oldest first, as far as the provider has room.
-    pub(crate) fn post_again(&mut self) {
+    /// Begins what waits, oldest first, as far as the provider has room; stops at one that it never takes, and gives that
+    /// one's name and error.
+    pub(crate) fn post_again(&mut self, endpoint: &mut Endpoint) -> Option<(u32, i32)> {
         while let Some(&name) = self.again.front() {
-            match self.post(name) {
-                Ok(()) => {}
-                Err(Refused::Again) => return,
-                Err(Refused::Failed(error)) => self.on_transfer(name, error),
+            let begun = self.post(name, endpoint);
+            if begun == Err(Refused::Again) {
+                return None;
             }
             self.again.pop_front();
-        }
-    }
-
-    /// Sends a message by Eager GET.
-    pub(crate) fn send_by_get<S: Source>(
-        &mut self,
-        connection: u32,
-        words: &[u64],
-        payload: &mut S,
-    ) -> Result<(), Busy> {
-        let len = payload.remaining();
-        let mut pools = Pools::new(&mut self.endpoint, &mut self.regions, &mut self.cache, &mut self.quota);
-        let name = self.eager.begin(connection, words, payload, &mut pools, |buffer| {
-            buffer.handle.place(buffer.payload(len))
-        })?;
-        self.stats.eager_gets += 1;
-        self.stats.sent_bytes += len as u64;
-        self.control(connection, Control::GetInit(name));
-        Ok(())
-    }
-
-    /// Begins the fetches for which there is room now.
-    pub(crate) fn fetch_wanting(&mut self) {
-        loop {
-            let mut pools =
-                Pools::new(&mut self.endpoint, &mut self.regions, &mut self.cache, &mut self.quota);
-            let Some(fetch) = self.eager.next_fetch(&mut pools) else { return };
-            let Fetch { connection, request, buffer } = fetch;
-            let purpose =
-                Purpose::EagerGet { context: request.context, buffer: buffer.number, words: request.words };
-            let places = Places {
-                memory: buffer.payload(request.len),
-                local: buffer.handle.local,
-                remote: Remote { address: request.addr, key: request.key[0] },
-            };
-            match self.begin(Transfer { connection, purpose, places, stores: false }) {
-                Ok(()) => {}
-                Err(Refusal::Busy) => return self.eager.not_now(&fetch),
-                Err(Refusal::Unfit) => self.fail_fetch(connection, &buffer),
+            if let Err(Refused::Failed(error)) = begun {
+                return Some((name, error));
             }
         }
+        None
     }
 
-    /// The message was promised; without it the peer's word is worth nothing.
-    fn fail_fetch(&mut self, connection: u32, buffer: &rdma::Buffer<Block>) {
-        self.eager.give_up(buffer.number);
-        self.lose(connection, String::from("a message could not be fetched from its memory"));
+    /// Takes a transfer that is over.
+    pub(crate) fn take(&mut self, name: u32) -> Option<Transfer> {
+        self.all.remove(name)
     }
 
-    /// A read or write is over.
-    pub(crate) fn on_transfer(&mut self, name: u32, error: i32) {
-        let Some(Transfer { connection, purpose, places, .. }) = self.transfers.remove(name) else { return };
-        let len = places.memory.len();
-        match purpose {
-            Purpose::Above { cookie, region } => {
-                self.unregister_local(region);
-                self.stats.moved_bytes += if error == 0 { len as u64 } else { 0 };
-                match cookie {
-                    Some(cookie) if error == 0 => self.events.push_back(Event::Done(cookie)),
-                    Some(cookie) => self.events.push_back(Event::Failed(cookie)),
-                    None => self.written(connection, error == 0),
-                }
-            }
-            Purpose::EagerGet { context, buffer, words } if error == 0 => {
-                let peer = self.peers.get(connection).peer;
-                self.eager.fetched(Fetched { peer, buffer, words, len });
-                self.control(connection, Control::Complete(context));
-            }
-            Purpose::EagerGet { buffer, .. } => self.eager.give_up(buffer),
-        }
-        let is_eager = matches!(purpose, Purpose::EagerGet { .. });
-        if error != 0 && (is_eager || is_broken(error)) {
-            let words = self.endpoint.words(error);
-            self.lose(connection, words);
-        }
+    /// Whether none is under way.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.all.is_empty()
     }
-}
 
-/// Whether an error means that the connection is gone, and not that one operation was refused.
-fn is_broken(error: i32) -> bool {
-    /// Linux numbers: EIO, EPIPE, ENETUNREACH, ENETRESET, ECONNABORTED, ECONNRESET, ENOTCONN, ESHUTDOWN, ETIMEDOUT,
-    /// ECONNREFUSED, EHOSTDOWN, EHOSTUNREACH.
-    const BROKEN: [i32; 12] = [5, 32, 101, 102, 103, 104, 107, 108, 110, 111, 112, 113];
-    BROKEN.contains(&error)
+    /// Whether some wait for the provider.
+    pub(crate) fn wait(&self) -> bool {
+        !self.again.is_empty()
+    }
 }
