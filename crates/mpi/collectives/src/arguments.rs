@@ -6,7 +6,7 @@ use ffi::{Array, CountArray, Counts};
 
 use super::call::{Block, Buffer, Call, Reduction};
 use super::kept;
-use super::select::CollState;
+use super::state::CollState;
 use objects::comm::Comm;
 use objects::datatype::TypeRef;
 use objects::op::Operation;
@@ -41,6 +41,23 @@ pub(super) enum Displacements<'a> {
 pub(super) const IN_PLACE: Address = Address(abi::IN_PLACE);
 
 impl<'a> Arguments<'a> {
+    /// Arguments of a reduction whose result every rank gets a part of.
+    pub fn everywhere(
+        &mut self,
+        sendbuf: Address,
+        recvbuf: Address,
+        count: Count,
+        datatype: Datatype,
+        op: Op,
+    ) -> Result<()> {
+        self.operation(op, datatype)?;
+        match self.in_place(sendbuf) {
+            true => self.shape(Send, count, datatype)?,
+            false => self.buffer(Send, sendbuf, count, datatype)?,
+        }
+        self.buffer(Recv, recvbuf, count, datatype)
+    }
+
     pub fn new(state: &'a State, comm: &'a Comm, call: &'a mut Call) -> Arguments<'a> {
         Arguments { state, comm, call }
     }

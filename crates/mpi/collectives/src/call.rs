@@ -3,7 +3,6 @@
 use abi::{Address, Datatype, Error, Result};
 use coll::{Coll, Layout, Root, Shape};
 
-use super::select::is_neighbourhood;
 use objects::datatype::TypeRef;
 use objects::op::Function;
 
@@ -183,4 +182,17 @@ impl Block {
     pub fn bytes(&self, common: &TypeRef) -> u64 {
         self.count.saturating_mul(self.datatype.as_ref().unwrap_or(common).size())
     }
+}
+
+/// Whether a collective is one among neighbours in a topology. Each process goes its own way through it, with messages
+/// alone: it must not depend on that whether the processes ask each other something.
+pub(super) fn is_neighbourhood(coll: Coll) -> bool {
+    matches!(
+        coll,
+        Coll::NeighborAllgather
+            | Coll::NeighborAllgatherv
+            | Coll::NeighborAlltoall
+            | Coll::NeighborAlltoallv
+            | Coll::NeighborAlltoallw
+    )
 }

@@ -13,17 +13,13 @@
 //! So the check costs a cache line that no other process reads. Processes of other nodes are not looked at; calls
 //! that differ from theirs still never take each other's data.
 
-use abi::{Error, Result};
+use abi::Error;
 use coll::tuned::Level;
 use coll::{Coll, Root};
 use node::{CALL_WORDS as WORDS, Node};
 
 use super::call::{Call, Reduction};
-use super::kept;
-use super::run::Running;
-use super::select::{CollState, REPORTED};
 use objects::comm::Comm;
-use objects::domain::Token;
 use objects::state::State;
 
 /// A process's statement about a call; equal on all ranks of a correct one.
@@ -42,7 +38,10 @@ pub(super) struct Statement {
 const USER: u64 = 1 << 32;
 
 /// The key under which a process logs that it finalizes MPI: its only entry that is not about a call.
-const FINALIZING: u64 = u64::MAX;
+pub(super) const FINALIZING: u64 = u64::MAX;
+
+/// In no number of a call.
+const REPORTED: u32 = 1 << 29;
 
 /// The key under which a process logs that it has printed how all calls under `key` differ: one process does for all, unless
 /// two find out in the same moment. No number of a call has the bit; the call itself stays in the log, in a slot of its own.
@@ -191,15 +190,6 @@ fn operation(call: &Call) -> u64 {
     }
 }
 
-/// Logs a call that is about to begin, where its peers can read it.
-pub(super) fn log(state: &State, comm: &Comm, number: i32, statement: Statement) -> Option<Logged> {
-    // Calls in a borrowed context have no numbers of their own there.
-    if kept::at(&state.tables, comm.slot).is_some_and(CollState::is_apart) {
-        return None;
-    }
-    Some(statement.log(state.node.as_deref()?, comm.context, number))
-}
-
 /// Finds out whether a peer has made another call than the one logged, or will never call; wakes all peers if so.
 pub(super) fn disagreement(state: &State, comm: abi::Comm, logged: &Logged) -> Option<Error> {
     let (comm, node) = (state.comm(comm).ok()?, state.node.as_deref()?);
@@ -234,31 +224,10 @@ pub(super) fn disagreement(state: &State, comm: abi::Comm, logged: &Logged) -> O
 }
 
 /// Wakes the peers of a communicator that can read this process's call log.
-fn alert(state: &State, comm: &Comm) {
+pub(super) fn alert(state: &State, comm: &Comm) {
     let Some(node) = &state.node else { return };
     let others = comm.peers.iter().filter(|&&peer| peer != state.me() && node.reaches(btl::Peer(peer)));
     others.for_each(|&peer| node.alert(btl::Peer(peer)));
-}
-
-/// Waits in `MPI_Finalize` for all processes of the job. Should one of them do something else, the others learn that
-/// this one is gone.
-pub fn meet_to_finalize(t: &mut Token) {
-    let log = |t: &mut Token, gone| {
-        let state = t.lock();
-        let (Some(node), Ok(world)) = (&state.node, state.comm(abi::COMM_WORLD)) else { return };
-        node.log_call(FINALIZING, [u64::from(gone), 0, 0, 0]);
-        if gone {
-            alert(&state, world);
-        }
-    };
-    log(t, false);
-    if let Ok(world) = kept::find(&mut t.lock(), abi::COMM_WORLD) {
-        // Too late to ask which ranks can read whose memory.
-        world.direct.get_or_insert(false);
-    }
-    if super::barrier(t, super::Mode::Own, abi::COMM_WORLD).is_err() {
-        log(t, true);
-    }
 }
 
 impl Part {
@@ -331,27 +300,4 @@ impl LogReads {
 /// a round gives the processor away.
 fn rounds_between_reads(state: &State) -> u32 {
     if state.params.waiting.spin.is_zero() { 16 } else { 64 }
-}
-
-impl Running {
-    /// To be called each time that the call was advanced: reads the call log of the peers where it is time to; a call that
-    /// differs from theirs fails.
-    pub(super) fn compare_if_due(&mut self, state: &mut State) -> Result<()> {
-        if self.uses_area()
-            && let Some(lost) = state.loss_in(self.comm(), None)
-        {
-            self.fail(lost, &mut state.p2p);
-            return Err(lost);
-        }
-        if !self.log_reads.is_due(state) {
-            return Ok(());
-        }
-        match self.logged().and_then(|logged| disagreement(state, self.comm(), logged)) {
-            None => Ok(()),
-            Some(error) => {
-                self.fail(error, &mut state.p2p);
-                Err(error)
-            }
-        }
-    }
 }

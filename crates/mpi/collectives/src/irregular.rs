@@ -7,7 +7,7 @@ use ffi::{Array, CountArray};
 use super::Mode;
 use super::arguments::{Displacements, Recv, Send};
 use super::fast_path;
-use super::launch::launch;
+use super::votes::launch;
 use objects::domain::Token;
 
 /// `MPI_Gatherv`

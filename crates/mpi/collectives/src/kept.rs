@@ -4,7 +4,7 @@
 use abi::Result;
 use engine::{Guarded, Tables};
 
-use super::select::CollState;
+use super::state::CollState;
 use objects::comm::{Comm, Slot};
 use objects::state::State;
 

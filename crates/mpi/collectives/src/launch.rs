@@ -2,93 +2,71 @@
 
 use coll::tuned::Level;
 use std::collections::VecDeque;
-use std::sync::Arc;
 
-use abi::{Address, Result, Status};
+use abi::Result;
 use coll::Coll;
-use datatype::Datatype;
 use engine::{Advance, Afterlife, Blocking, Guarded, Operation, advance_all};
 use ffi::copies;
 use pml::Done;
 
-use super::Mode;
 use super::arguments::Arguments;
-use super::check::log;
+use super::callback::Callback;
+use super::check::{Logged, Statement};
 use super::kept;
+use super::mode::{Mode, Start};
 use super::persistent::Persistent;
-use super::run::Running;
-use super::turns::{Start, await_turn, queue, return_to};
+use super::run::{Running, done};
+use super::state::CollState;
+use super::turns::{await_turn, queue, return_to};
+use objects::comm::Comm;
 use objects::domain::Token;
 use objects::handle::RequestKey;
-use objects::op::Function;
 use objects::state::State;
-use objects::types::with_live_handle;
 use objects::wait::wait_actively;
-
-/// A reduction that the program must do, outside the lock.
-pub struct Callback {
-    /// The composite request that waits for it; `None` in a blocking call.
-    pub key: Option<u32>,
-    pub function: Function,
-    pub left: Address,
-    pub inout: Address,
-    pub count: u64,
-    /// As the program named it when the collective began.
-    pub datatype: abi::Datatype,
-    /// The type itself, where the program may have freed its handle since. `MPI_Wait` goes on with what was begun as a
-    /// blocking call would, so this is not known from the call.
-    pub derived: Option<Arc<Datatype>>,
-    /// Distance of elements in bytes.
-    pub extent: i64,
-}
 
 /// Reductions that the program must do before their collectives can go on.
 static CALLBACKS: Guarded<VecDeque<Callback>> = Guarded::new(VecDeque::new());
 
-/// Takes the arguments of a call by `fill`, starts it and sees to its completion by `mode`.
-pub(super) fn launch(
+/// A call that has its arguments and its schedule, and what its processes should settle before it begins.
+pub(super) struct Ready {
+    pub running: Box<Running>,
+    /// Whether they can read each other's memory.
+    pub direct: bool,
+    /// Which algorithm was the fastest.
+    pub online: bool,
+}
+
+/// Takes the arguments of a call by `fill` and finds its schedule.
+pub(super) fn set_up(
     t: &mut Token,
-    mode: Mode<'_>,
+    mode: &Mode<'_>,
     coll: Coll,
     comm: abi::Comm,
     fill: impl FnOnce(&mut Arguments<'_>) -> Result<()>,
-) -> Result<()> {
+) -> Result<Ready> {
     let blocking = matches!(mode, Mode::Blocking | Mode::Own);
     let start = mode.start();
     if blocking {
         await_turn(t, comm);
     }
-    let (mut running, vote, online) = {
-        let mut guard = t.lock();
-        let state = &mut *guard;
-        let mut running = kept::find(state, comm)?.spare(coll, comm);
-        match running.set_up(state, coll, start, fill) {
-            Ok(()) => {
-                let vote = blocking && running.wants_vote(kept::find(state, comm)?);
-                (running, vote, start == Start::Blocking && state.params.tuned.online)
-            }
-            Err(error) => {
-                keep(state, running);
-                return Err(error);
-            }
+    let mut guard = t.lock();
+    let state = &mut *guard;
+    let mut running = kept::find(state, comm)?.spare(coll, comm);
+    match running.set_up(state, coll, start, fill) {
+        Ok(()) => {
+            let direct = blocking && running.wants_vote(kept::find(state, comm)?);
+            let online = start == Start::Blocking && state.params.tuned.online;
+            Ok(Ready { running, direct, online })
         }
-    };
-    if vote {
-        super::area::vote_on_direct(t, comm)?;
-        running.choose(&mut t.lock(), start)?;
-    }
-    if online {
-        let query = running.signature().map(|signature| *signature.query());
-        if let Some(query) = query
-            && super::online::vote(t, comm, &query)?
-        {
-            running.choose(&mut t.lock(), start)?;
+        Err(error) => {
+            keep(state, running);
+            Err(error)
         }
     }
-    go(t, mode, running)
 }
 
-fn go(t: &mut Token, mode: Mode<'_>, mut running: Box<Running>) -> Result<()> {
+/// Starts a call and sees to its completion by `mode`.
+pub(super) fn go(t: &mut Token, mode: Mode<'_>, mut running: Box<Running>) -> Result<()> {
     match mode {
         Mode::Blocking | Mode::Own => {
             let begun = {
@@ -200,12 +178,6 @@ fn finish(t: &mut Token, key: u32) -> Option<Done> {
     Some(done(owner, result))
 }
 
-/// What a finished collective leaves for its request.
-pub(super) fn done(comm: abi::Comm, result: Result<()>) -> Done {
-    let error = result.map_or_else(|error| error.class, |()| abi::SUCCESS);
-    Done { status: Status::EMPTY, error, owner: comm.0 as u32 }
-}
-
 /// Gives a call the tag of its place in the communicator's sequence, and lets the peers know what it is.
 fn number(state: &mut State, running: &mut Running) -> Result<()> {
     if state.params.tuned.check == Level::Off {
@@ -219,6 +191,15 @@ fn number(state: &mut State, running: &mut Running) -> Result<()> {
     running.set_tag(tag);
     running.set_logged(log(state, state.comm(running.comm())?, number, statement));
     Ok(())
+}
+
+/// Logs a call that is about to begin, where its peers can read it.
+fn log(state: &State, comm: &Comm, number: i32, statement: Statement) -> Option<Logged> {
+    // Calls in a borrowed context have no numbers of their own there.
+    if kept::at(&state.tables, comm.slot).is_some_and(CollState::is_apart) {
+        return None;
+    }
+    Some(statement.log(state.node.as_deref()?, comm.context, number))
 }
 
 /// As [`number`], for all rounds of a persistent collective.
@@ -317,47 +298,4 @@ fn run_callback(t: &mut Token) {
         running.reduced();
     }
     advance_all(state);
-}
-
-impl Callback {
-    fn call(&self, t: &mut Token) {
-        let Callback { function, left, inout, count, datatype, extent, .. } = *self;
-        let call = |t: &mut Token, datatype| call_user(t, function, left, inout, count, datatype, extent);
-        match &self.derived {
-            Some(derived) => {
-                with_live_handle(t, datatype, derived, call).unwrap_or_else(|_| call(t, datatype))
-            }
-            None => call(t, datatype),
-        }
-    }
-}
-
-/// Calls the program's function: `inout = left op inout`. Takes the token: the function may call MPI.
-pub(super) fn call_user(
-    _unlocked: &mut Token,
-    function: Function,
-    left: Address,
-    inout: Address,
-    count: u64,
-    datatype: abi::Datatype,
-    extent: i64,
-) {
-    let mut datatype = datatype;
-    match function {
-        Function::Large(function) => {
-            function.call(left, inout, &mut (count as i64), &mut datatype);
-        }
-        Function::Int(function) => {
-            // A function that counts in int sees a longer vector in pieces.
-            let mut done = 0;
-            while done < count {
-                let piece = (count - done).min(i32::MAX as u64);
-                let at = |start: Address| {
-                    Address(start.0.wrapping_add_signed((done as i64).wrapping_mul(extent) as isize))
-                };
-                function.call(at(left), at(inout), &mut (piece as i32), &mut datatype);
-                done += piece;
-            }
-        }
-    }
 }

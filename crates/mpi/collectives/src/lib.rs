@@ -41,24 +41,32 @@
 mod area;
 mod arguments;
 mod call;
+mod callback;
 mod check;
 mod exact;
 mod fast_path;
+mod finalize;
 mod irregular;
 mod kept;
 mod launch;
 mod localities;
+mod mode;
 mod movement;
 mod neighbour;
 mod online;
 mod parts;
 mod persistent;
 mod port;
+mod reaches;
 mod reductions;
 mod run;
 mod select;
+mod sharing;
+mod signature;
 mod slots;
+mod state;
 mod turns;
+mod votes;
 mod words;
 
 pub use irregular::*;
@@ -66,25 +74,14 @@ pub use movement::*;
 pub use neighbour::*;
 pub use reductions::*;
 
-pub use area::{open_world_area, share as share_area};
-pub use check::{forget as forget_log, meet_to_finalize};
+pub use check::forget as forget_log;
+pub use finalize::meet_to_finalize;
 pub use kept::forget;
+pub use mode::Mode;
 pub use run::Running;
+pub use sharing::{open_world_area, share as share_area};
 pub use turns::await_turn;
 pub use words::{deal_words, gather_words, largest, reduce_words, share_words, smallest, starts, swap_words};
-
-/// How a collective call is completed.
-#[derive(Debug)]
-pub enum Mode<'a> {
-    /// When it returns.
-    Blocking,
-    /// When it returns; the library makes it by itself, so forced algorithms serve only where they fit.
-    Own,
-    /// By the request (`MPI_I…`).
-    Nonblocking(&'a mut abi::Request),
-    /// By the request, once for each start (`MPI_…_init`).
-    Persistent(&'a mut abi::Request),
-}
 
 /// The calls of a communicator borrow another one's context, all under `tag`, which is not negative. Each begins where the
 /// one before it has ended, so the order of messages distinguishes them.

@@ -9,29 +9,30 @@ use coll::tuned::{Caches, Placement, WIDE};
 use hardware::Unit;
 
 use objects::comm::Comm;
-use objects::domain::Token;
 use objects::resources::Processors;
 use objects::state::State;
 
 /// Not bound to one cache, or to one memory node.
 const NONE: u32 = u32::MAX;
 
-/// Whether two ranks of one node, which call this together, sit on one cache; and the localities of all ranks of a wide
-/// communicator, empty where all sit on the same one.
-pub(super) fn gather(t: &mut Token, comm: abi::Comm) -> Result<(bool, Arc<[Locality]>)> {
-    let Some(own) = own(&mut t.lock(), comm)? else { return Ok((false, Arc::default())) };
-    let word = u64::from(own.memory) << 32 | u64::from(own.cache);
-    let words = super::gather_words(t, comm, &[word])?;
+/// The word of a process that sits at `own`, for [`of_words`].
+pub(super) fn word(own: Locality) -> u64 {
+    u64::from(own.memory) << 32 | u64::from(own.cache)
+}
+
+/// Whether the two ranks of these words sit on one cache; and the localities of all ranks of a wide communicator, empty
+/// where all sit on the same one.
+pub(super) fn of_words(words: Vec<u64>) -> (bool, Arc<[Locality]>) {
     let localities: Vec<Locality> =
         words.into_iter().map(|word| Locality { memory: (word >> 32) as u32, cache: word as u32 }).collect();
-    Ok(match localities[..] {
+    match localities[..] {
         [one, other] => (one == other && one.cache != NONE, Arc::default()),
         _ => (false, Locality::if_several(localities).into()),
-    })
+    }
 }
 
 /// Where this process sits; `None`: no rank of the communicator is asked.
-fn own(state: &mut State, comm: abi::Comm) -> Result<Option<Locality>> {
+pub(super) fn own(state: &mut State, comm: abi::Comm) -> Result<Option<Locality>> {
     let State { tables, comms, world, params, .. } = state;
     let found = comms.get_mut(comm)?;
     let kept = super::kept::of(tables, found);

@@ -6,7 +6,7 @@ use coll::Coll;
 use super::Mode;
 use super::arguments::{Recv, Send};
 use super::fast_path;
-use super::launch::launch;
+use super::votes::launch;
 use objects::domain::Token;
 
 /// `MPI_Barrier`

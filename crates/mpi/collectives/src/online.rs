@@ -14,12 +14,8 @@
 use coll::tuned::Tuned;
 use std::time::Duration;
 
-use abi::Result;
 use coll::algorithms::registry;
 use coll::tuned::{Choice, Query, can_use};
-
-use super::Mode;
-use objects::domain::Token;
 
 /// Calls with each candidate; the best counts.
 const TRIES: usize = 4;
@@ -84,7 +80,7 @@ impl Online {
     }
 
     /// The times to vote on, if the vote on a kind of call is due.
-    fn ballot(&mut self, query: &Query) -> Option<Vec<u64>> {
+    pub(super) fn ballot(&mut self, query: &Query) -> Option<Vec<u64>> {
         let due = |trial: &&Trial| {
             trial.query == *query && trial.winner.is_none() && trial.calls == trial.candidates.len() * TRIES
         };
@@ -93,7 +89,7 @@ impl Online {
         Some(times)
     }
 
-    fn settle(&mut self, query: &Query, times: &[u64]) {
+    pub(super) fn settle(&mut self, query: &Query, times: &[u64]) {
         self.voting = false;
         let Some(trial) = self.trials.iter_mut().find(|trial| trial.query == *query) else { return };
         // Of equals the first, on every process.
@@ -115,20 +111,4 @@ impl Trial {
             usable.filter_map(|(id, _)| tuned.select_named(query, id).ok()).collect();
         Trial { query: *query, times: vec![u64::MAX; candidates.len()], candidates, calls: 0, winner: None }
     }
-}
-
-/// Votes on a kind of call if that is due: all processes of the communicator come here in the same call. Whether
-/// there was a vote.
-pub(super) fn vote(t: &mut Token, comm: abi::Comm, query: &Query) -> Result<bool> {
-    let Some(mut times) = super::kept::find(&mut t.lock(), comm)?.online.ballot(query) else {
-        return Ok(false);
-    };
-    let (count, words) = (times.len() as i64, objects::memory::exposed(&mut times));
-    let in_place = abi::Address(abi::IN_PLACE);
-    super::allreduce(t, Mode::Own, in_place, words, count, abi::UINT64_T, abi::MAX, comm)?;
-    let mut state = t.lock();
-    let kept = super::kept::find(&mut state, comm)?;
-    kept.online.settle(query, &times);
-    kept.forget_choices();
-    Ok(true)
 }

@@ -5,10 +5,11 @@ use coll::Coll;
 use ffi::CountArray;
 
 use super::Mode;
-use super::arguments::{Arguments, Recv, Send};
+use super::arguments::{Recv, Send};
 use super::call::Reduction;
+use super::callback::call_user;
 use super::fast_path;
-use super::launch::{call_user, launch};
+use super::votes::launch;
 use objects::domain::Token;
 
 /// `MPI_Reduce`
@@ -60,7 +61,7 @@ pub fn allreduce(
     if let Some(result) = fast_path::allreduce(t, &mut mode, sendbuf, recvbuf, (count, datatype, op), comm) {
         return result;
     }
-    launch(t, mode, Coll::Allreduce, comm, |a| everywhere(a, sendbuf, recvbuf, count, datatype, op))
+    launch(t, mode, Coll::Allreduce, comm, |a| a.everywhere(sendbuf, recvbuf, count, datatype, op))
 }
 
 /// `MPI_Reduce_scatter_block`
@@ -80,7 +81,7 @@ pub fn reduce_scatter_block(
         return result;
     }
     launch(t, mode, Coll::ReduceScatterBlock, comm, |a| {
-        everywhere(a, sendbuf, recvbuf, recvcount, datatype, op)
+        a.everywhere(sendbuf, recvbuf, recvcount, datatype, op)
     })
 }
 
@@ -131,7 +132,7 @@ pub fn scan(
     }
     launch(t, mode, Coll::Scan, comm, |a| {
         a.intra_only()?;
-        everywhere(a, sendbuf, recvbuf, count, datatype, op)
+        a.everywhere(sendbuf, recvbuf, count, datatype, op)
     })
 }
 
@@ -151,25 +152,8 @@ pub fn exscan(
     }
     launch(t, mode, Coll::Exscan, comm, |a| {
         a.intra_only()?;
-        everywhere(a, sendbuf, recvbuf, count, datatype, op)
+        a.everywhere(sendbuf, recvbuf, count, datatype, op)
     })
-}
-
-/// Arguments of a reduction whose result every rank gets a part of.
-fn everywhere(
-    a: &mut Arguments<'_>,
-    sendbuf: Address,
-    recvbuf: Address,
-    count: Count,
-    datatype: Datatype,
-    op: Op,
-) -> Result<()> {
-    a.operation(op, datatype)?;
-    match a.in_place(sendbuf) {
-        true => a.shape(Send, count, datatype)?,
-        false => a.buffer(Send, sendbuf, count, datatype)?,
-    }
-    a.buffer(Recv, recvbuf, count, datatype)
 }
 
 /// `MPI_Reduce_local`: `inoutbuf = inbuf op inoutbuf`.

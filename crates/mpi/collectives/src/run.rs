@@ -1,26 +1,24 @@
 //! A collective call on its way.
 
-use coll::tuned::Level;
+mod prepare;
+
 use std::sync::Arc;
 use std::time::Instant;
 
-use abi::{Address, Error, Result};
+use abi::{Address, Error, Result, Status};
 use coll::{Coll, Execution, Region, Schedule, State as Progress, Waiting};
 use engine::P2p;
 use ffi::copies::Copies;
 use node::NodeArea;
 use pml::Done;
 
-use super::arguments::Arguments;
 use super::call::{Call, Reduction};
-use super::check::{LogReads, Logged, Statement};
+use super::callback::Callback;
+use super::check::{LogReads, Logged, Statement, disagreement};
 use super::exact::Exact;
-use super::kept;
-use super::launch::Callback;
 use super::online::{Attempt, Online};
-use super::port::{APART, CorePort, InFlight, Wire};
-use super::select::{CollState, Signature};
-use super::turns::Start;
+use super::port::{CorePort, InFlight, Wire};
+use super::signature::Signature;
 use objects::comm::{Comm, Held};
 use objects::datatype::TypeRef;
 use objects::state::State;
@@ -70,103 +68,6 @@ impl Running {
             logged: None,
             log_reads: LogReads::default(),
         }
-    }
-
-    /// The allreduce of `len` words at `words` into those behind them, for the library itself.
-    pub fn of_words(
-        state: &mut State,
-        comm: abi::Comm,
-        words: Address,
-        len: usize,
-        op: abi::Op,
-    ) -> Result<Box<Running>> {
-        let mut running = Running::new(Coll::Allreduce, comm);
-        running.call = Call::of_words(state, comm, words, len, op)?;
-        running.choose(state, Start::OwnApart)?;
-        Ok(Box::new(running))
-    }
-
-    /// The gathering of every rank's `len` words at `words` into those at `all`, for the library itself.
-    pub fn gathering(
-        state: &mut State,
-        comm: abi::Comm,
-        words: Address,
-        len: i64,
-        all: Address,
-    ) -> Result<Box<Running>> {
-        let mut running = Running::new(Coll::Allgather, comm);
-        running.call = Call::gathering(state, comm, words, len, all)?;
-        running.choose(state, Start::OwnApart)?;
-        Ok(Box::new(running))
-    }
-
-    /// Takes the arguments of a call and finds its schedule; nothing has been sent yet.
-    ///
-    /// # Errors
-    /// Those of the arguments. The value can be used for another call.
-    pub(super) fn set_up(
-        &mut self,
-        state: &mut State,
-        coll: Coll,
-        start: Start,
-        fill: impl FnOnce(&mut Arguments<'_>) -> Result<()>,
-    ) -> Result<()> {
-        self.call.reset(coll);
-        // It may wait for its turn before it begins.
-        self.ended = None;
-        if super::select::is_neighbourhood(coll) {
-            let State { comms, tables, .. } = state;
-            let comm = comms.get_mut(self.call.comm)?;
-            kept::of(tables, comm).meet_neighbours(comm);
-        }
-        let comm = state.comm(self.call.comm)?;
-        fill(&mut Arguments::new(state, comm, &mut self.call))?;
-        if state.params.tuned.check != Level::Off {
-            self.call.check_disjoint()?;
-        }
-        self.exact = match state.params.tuned.reproducible {
-            true => Exact::over(state, comm, &mut self.call)?,
-            false => None,
-        };
-        self.choose(state, start)
-    }
-
-    pub(super) fn choose(&mut self, state: &mut State, start: Start) -> Result<()> {
-        let State { tables, comms, world, params, algorithms, .. } = state;
-        let comm = comms.get_mut(self.call.comm)?;
-        let kept = kept::of(tables, comm);
-        self.wire.follow(comm, kept);
-        // Exact sums are the same however they are put together.
-        let canonical = self.call.op.is_some() && params.tuned.reproducible && self.exact.is_none();
-        let signature = Signature::of(&self.call, comm, kept, world.as_ref(), canonical, start);
-        if start == Start::Blocking
-            && params.tuned.online
-            && let Some((attempt, choice)) = kept.online.next(signature.query(), &params.tuned)
-        {
-            self.schedule = super::select::build(comm, kept, world.as_ref(), &signature, choice)?;
-            algorithms[self.call.coll as usize] = self.schedule.algorithm();
-            self.signature = Some(signature);
-            self.attempt = Some((attempt, Instant::now()));
-            return Ok(());
-        }
-        if !self.is_prepared_for(&signature) {
-            // After a trial the schedule is not the signature's.
-            if self.attempt.take().is_some() {
-                self.signature = None;
-            }
-            kept.trade(self, &signature);
-        }
-        if self.signature.as_ref() != Some(&signature) {
-            self.schedule = super::select::schedule(comm, kept, world.as_ref(), &params.tuned, &signature)?;
-            self.signature = Some(signature);
-        }
-        algorithms[self.call.coll as usize] = self.schedule.algorithm();
-        Ok(())
-    }
-
-    /// Whether the processes should first ask each other if they can read each other's memory.
-    pub fn wants_vote(&self, kept: &CollState) -> bool {
-        self.signature.as_ref().is_some_and(|signature| signature.wants_vote(kept))
     }
 
     /// Whether schedule and execution are those for a signature.
@@ -366,7 +267,7 @@ impl Running {
 
     /// The result of a complete collective, for its request.
     pub fn outcome(&self) -> Done {
-        super::launch::done(self.call.comm, self.result())
+        done(self.call.comm, self.result())
     }
 
     /// Whether it can serve another call.
@@ -387,19 +288,31 @@ fn callback(port: &CorePort<'_>, left: &Region, inout: &Region) -> Option<Callba
     Some(Callback { key: None, function, left, inout, count, datatype: handle, derived, extent })
 }
 
-impl Wire {
-    /// Takes over the processes of a communicator.
-    fn follow(&mut self, comm: &Comm, kept: &CollState) {
-        self.context = comm.context | 1;
-        // Groups that borrow one context, one after the other, give a rank to different processes.
-        self.by_peer = kept.is_apart();
-        self.source = if self.by_peer { APART | comm.peers[comm.rank as usize] } else { comm.rank };
-        self.owner = comm.handle.0 as u32;
-        if !Arc::ptr_eq(&self.peers, &comm.peers) {
-            self.peers = comm.peers.clone();
-            self.local = comm.group.peers();
+impl Running {
+    /// To be called each time that the call was advanced: reads the call log of the peers where it is time to; a call that
+    /// differs from theirs fails.
+    pub(super) fn compare_if_due(&mut self, state: &mut State) -> Result<()> {
+        if self.uses_area()
+            && let Some(lost) = state.loss_in(self.comm(), None)
+        {
+            self.fail(lost, &mut state.p2p);
+            return Err(lost);
         }
-        // The library's own calls on the local group count by themselves, in the context beside this one.
-        self.local_context = comm.local_context();
+        if !self.log_reads.is_due(state) {
+            return Ok(());
+        }
+        match self.logged().and_then(|logged| disagreement(state, self.comm(), logged)) {
+            None => Ok(()),
+            Some(error) => {
+                self.fail(error, &mut state.p2p);
+                Err(error)
+            }
+        }
     }
+}
+
+/// What a finished collective leaves for its request.
+pub(super) fn done(comm: abi::Comm, result: Result<()>) -> Done {
+    let error = result.map_or_else(|error| error.class, |()| abi::SUCCESS);
+    Done { status: Status::EMPTY, error, owner: comm.0 as u32 }
 }

@@ -14,76 +14,14 @@
 //! area, so a call that is waited for comes to its turn even if no thread waits for those before it. What uses
 //! messages does not come here.
 
-use std::collections::VecDeque;
-
 use node::NodeArea;
 
-use super::Mode;
 use super::kept;
 use super::run::Running;
 use objects::comm::Slot;
 use objects::domain::Token;
 use objects::state::State;
 use objects::wait::wait_for;
-
-/// The line of calls that want an area.
-#[derive(Default)]
-pub struct Turns {
-    /// The communicator has an area, at home or lent.
-    has_area: bool,
-    /// Requests of calls that wait for it.
-    waiting: VecDeque<u32>,
-}
-
-/// How a collective starts.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Start {
-    /// A blocking call: everything before it that uses the area is over.
-    Blocking,
-    /// A nonblocking call, whose turn in the area comes.
-    Nonblocking,
-    /// Later calls, in an order that is not the same on all processes.
-    Persistent,
-    /// As `Blocking`, made by the library.
-    Own,
-    /// Made by the library beside the calls of the program, in an order that is not the same on all processes.
-    OwnApart,
-}
-
-impl Start {
-    /// Whether all processes begin the call in the same place among the calls of the communicator.
-    pub fn is_ordered(self) -> bool {
-        matches!(self, Start::Blocking | Start::Nonblocking | Start::Own)
-    }
-
-    /// Whether the library makes it.
-    pub fn is_own(self) -> bool {
-        matches!(self, Start::Own | Start::OwnApart)
-    }
-}
-
-impl Mode<'_> {
-    pub(super) fn start(&self) -> Start {
-        match self {
-            Mode::Blocking => Start::Blocking,
-            Mode::Own => Start::Own,
-            Mode::Nonblocking(_) => Start::Nonblocking,
-            Mode::Persistent(_) => Start::Persistent,
-        }
-    }
-}
-
-impl Turns {
-    /// No call waits for the area of a new communicator, if it has one.
-    pub fn of(area: &Option<Box<NodeArea>>) -> Turns {
-        Turns { has_area: area.is_some(), waiting: VecDeque::new() }
-    }
-
-    /// Whether the processes share an area: the same on all of them, at any time.
-    pub fn has_area(&self) -> bool {
-        self.has_area
-    }
-}
 
 /// Waits until the nonblocking calls that use the area of a communicator are over, as far as this process is concerned.
 pub fn await_turn(t: &mut Token, comm: abi::Comm) {

@@ -10,7 +10,8 @@ use mem::UserMem;
 use super::super::arguments::{IN_PLACE, reduction};
 use super::super::call::Reduction;
 use super::super::kept;
-use super::{Mode, Site, run_as};
+use super::super::mode::Mode;
+use super::{Site, run_as};
 use objects::domain::Token;
 use objects::state::State;
 

@@ -8,7 +8,7 @@ use ffi::copies::{self, Copies};
 use pml::Done;
 
 use super::super::check::{LogReads, disagreement};
-use super::super::launch::done;
+use super::super::run::done;
 use super::super::turns::return_to;
 use super::{Started, complete};
 use objects::domain::Token;

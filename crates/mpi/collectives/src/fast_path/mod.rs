@@ -18,11 +18,12 @@ use coll::algorithms::registry::AlgorithmId;
 use coll::exchange::Participant;
 use coll::tuned::Level;
 
-use super::Mode;
 use super::check::{LogReads, Logged, Statement, disagreement};
 use super::kept;
-use super::select::CollState;
+use super::mode::Mode;
+use super::reaches::Reach;
 use super::slots::OfNode;
+use super::state::CollState;
 use super::turns::{return_at, return_to};
 use blocks::Blocks;
 use node::NodeArea;
@@ -36,8 +37,6 @@ use std::time::Duration;
 pub(super) use calls::*;
 pub(super) use irregular::*;
 pub(super) use neighbour::*;
-pub(super) use reach::FastPaths;
-use reach::Reach;
 
 /// How often to poll before anything else is polled, where ranks have cores of their own.
 const POLLS: u32 = 64;

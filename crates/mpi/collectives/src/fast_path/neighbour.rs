@@ -19,7 +19,7 @@ use pml::{Data, Mode, Pattern, ReqId, SendTo};
 use super::super::arguments::IN_PLACE;
 use super::super::check::{LogReads, Logged, Statement, disagreement};
 use super::super::kept;
-use super::super::select::CollState;
+use super::super::state::CollState;
 use super::blocks::Blocks;
 use super::{Numbered, number};
 use objects::comm::Comm as Communicator;

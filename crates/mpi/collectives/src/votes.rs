@@ -1,0 +1,116 @@
+//! Starting a call after its processes have voted, where they have something to settle first: once for a communicator, or
+//! once for a kind of call.
+
+use abi::{Address, Result};
+use coll::Coll;
+use coll::tuned::Query;
+
+use super::arguments::{Arguments, Recv};
+use super::launch::{Ready, go, set_up};
+use super::mode::Mode;
+use super::{kept, localities};
+use objects::domain::Token;
+use objects::memory::exposed;
+use objects::state::State;
+
+/// Takes the arguments of a call by `fill`, starts it and sees to its completion by `mode`.
+pub(super) fn launch(
+    t: &mut Token,
+    mode: Mode<'_>,
+    coll: Coll,
+    comm: abi::Comm,
+    fill: impl FnOnce(&mut Arguments<'_>) -> Result<()>,
+) -> Result<()> {
+    let start = mode.start();
+    let Ready { mut running, direct, online } = set_up(t, &mode, coll, comm, fill)?;
+    if direct {
+        vote_on_direct(t, comm)?;
+        running.choose(&mut t.lock(), start)?;
+    }
+    if online {
+        let query = running.signature().map(|signature| *signature.query());
+        if let Some(query) = query
+            && vote_on_times(t, comm, &query)?
+        {
+            running.choose(&mut t.lock(), start)?;
+        }
+    }
+    go(t, mode, running)
+}
+
+/// A call of the library itself within another one's start: it needs no vote.
+fn ask(
+    t: &mut Token,
+    coll: Coll,
+    comm: abi::Comm,
+    fill: impl FnOnce(&mut Arguments<'_>) -> Result<()>,
+) -> Result<()> {
+    let Ready { running, .. } = set_up(t, &Mode::Own, coll, comm, fill)?;
+    go(t, Mode::Own, running)
+}
+
+const IN_PLACE: Address = Address(abi::IN_PLACE);
+
+/// Words of every rank, reduced one by one; the result replaces them.
+fn reduce(t: &mut Token, comm: abi::Comm, words: &mut [u64], op: abi::Op) -> Result<()> {
+    let (count, words) = (words.len() as i64, exposed(words));
+    ask(t, Coll::Allreduce, comm, |a| a.everywhere(IN_PLACE, words, count, abi::UINT64_T, op))
+}
+
+/// A word of every rank, in rank order.
+fn gather(t: &mut Token, comm: abi::Comm, word: u64) -> Result<Vec<u64>> {
+    let mut all = {
+        let state = t.lock();
+        let comm = state.comm(comm)?;
+        let mut all = vec![0; comm.size() as usize];
+        all[comm.rank as usize] = word;
+        all
+    };
+    let words = exposed(&mut all);
+    ask(t, Coll::Allgather, comm, |a| {
+        a.in_place(IN_PLACE);
+        a.buffer(Recv, words, 1, abi::UINT64_T)
+    })?;
+    Ok(all)
+}
+
+/// Whether all processes of a communicator can read each other's memory, and what they are bound to: asked by all of them
+/// together, once.
+fn vote_on_direct(t: &mut Token, comm: abi::Comm) -> Result<()> {
+    let able = {
+        let mut state = t.lock();
+        let me = state.me();
+        let State { tables, comms, node, .. } = &mut *state;
+        let found = comms.get_mut(comm)?;
+        // Until the vote is over nothing is read directly, the vote itself included.
+        kept::of(tables, found).direct = Some(false);
+        node.as_ref()
+            .is_some_and(|node| found.peers.iter().all(|&peer| peer == me || node.can_read(btl::Peer(peer))))
+    };
+    let mut all_able = [u64::from(able)];
+    reduce(t, comm, &mut all_able, abi::MIN)?;
+    let own = localities::own(&mut t.lock(), comm)?;
+    let (near, localities) = match own {
+        Some(own) => localities::of_words(gather(t, comm, localities::word(own))?),
+        None => Default::default(),
+    };
+    let mut state = t.lock();
+    let kept = kept::find(&mut state, comm)?;
+    (kept.direct, kept.near, kept.localities) = (Some(all_able == [1]), near, localities);
+    kept.fast_paths.forget();
+    Ok(())
+}
+
+/// Votes on a kind of call if that is due: all processes of the communicator come here in the same call. Whether there was
+/// a vote.
+fn vote_on_times(t: &mut Token, comm: abi::Comm, query: &Query) -> Result<bool> {
+    let Some(mut times) = kept::find(&mut t.lock(), comm)?.online.ballot(query) else {
+        return Ok(false);
+    };
+    reduce(t, comm, &mut times, abi::MAX)?;
+    let mut state = t.lock();
+    let kept = kept::find(&mut state, comm)?;
+    kept.online.settle(query, &times);
+    kept.forget_choices();
+    Ok(true)
+}
