@@ -1,7 +1,7 @@
 //! Callers at the port, which may be strangers.
 
-use crate::network::{Network, Socket};
-use crate::transport::{STRANGER, Tcp};
+use crate::network::{Network, STRANGER, Socket};
+use crate::transport::Tcp;
 use platform::descriptor::is_shortage;
 use std::io;
 use std::time::Instant;

@@ -10,9 +10,10 @@
 //!
 //! The key came through the launcher's key space, which only ranks of the job can read; it is never sent here.
 
-use crate::lanes;
 use connect::{Role, Secret, Who};
 
+/// Lanes between two processes at most.
+pub(crate) const LANES: u32 = 8;
 /// Bytes of a verdict.
 pub(crate) const VERDICT: usize = 2;
 const MARK: u8 = 0x56;
@@ -43,7 +44,7 @@ impl JobProof {
             _ if who.role != Role::Process || who.job != self.id => Err(Some("it is of another job")),
             // It tries the addresses of another process, of which this one leads here.
             _ if who.to != me => Err(None),
-            _ if who.from % size == me || who.from / size >= lanes::MOST => {
+            _ if who.from % size == me || who.from / size >= LANES => {
                 Err(Some("it is of this job, and no process of it"))
             }
             _ => Ok(()),

@@ -15,7 +15,8 @@
 
 use crate::direct::Part;
 use crate::frame::Control;
-use crate::network::Network;
+use crate::hello::LANES;
+use crate::network::{COUNTED, Network};
 use crate::output::Lender;
 use crate::pair::State;
 use crate::transport::Tcp;
@@ -24,8 +25,6 @@ use mem::UserMem;
 use std::net::SocketAddr;
 use std::time::Instant;
 
-/// Lanes between two processes at most.
-pub(crate) const MOST: u32 = 8;
 /// Gets and puts that may be under way with a peer, over all lanes together: the process that asks keeps to it, and the
 /// peer that answers ends a connection on which more answers wait. So a peer can neither ask for ever without reading,
 /// nor be turned out for what its program has asked for.
@@ -36,8 +35,6 @@ const LEAST: usize = 32 << 10;
 const TRIED_AGAIN: u32 = 64;
 /// Parts are multiples of this, where they can be.
 const PAGE: usize = 4096;
-/// Networks of which the bytes are counted one by one; the last one stands for all after it.
-pub(crate) const COUNTED: usize = 4;
 
 impl Network {
     /// Processes of the job.
@@ -86,7 +83,7 @@ impl Tcp {
         let network = &self.network;
         let first = network.cards[peer.0 as usize].places(&network.own)[0];
         let mut ways = network.ways(peer.0, network.interface_towards(first).unwrap_or(0));
-        ways.truncate(if self.striping == 0 { 1 } else { MOST as usize });
+        ways.truncate(if self.striping == 0 { 1 } else { LANES as usize });
         ways.iter().map(|&(interface, _)| network.interfaces[interface].as_str()).collect()
     }
 
@@ -208,7 +205,7 @@ impl Tcp {
         let there = usize::from(ways.first().is_some_and(|&(interface, _)| interface == first));
         let places: Vec<SocketAddr> = ways.iter().map(|&(_, place)| place).collect();
         let places = places.iter().cycle().take(places.len() * links).skip(there);
-        for (lane, &place) in (1..MOST).zip(places) {
+        for (lane, &place) in (1..LANES).zip(places) {
             // They are the first to be done without where descriptors are few.
             if self.network.used() >= most {
                 return;

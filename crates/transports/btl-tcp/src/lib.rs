@@ -56,6 +56,7 @@
 
 mod callers;
 mod card;
+mod conversation;
 mod direct;
 mod frame;
 mod hello;

@@ -1,15 +1,14 @@
 //! Setting the transport up: what can be done before the peers are known.
 
 use crate::card::{Card, offered};
+use crate::conversation::Watch;
 use crate::direct::Direct;
 use crate::hello::JobProof;
-use crate::lanes::COUNTED;
-use crate::network::Network;
+use crate::network::{COUNTED, LISTENER, Network, TIMER};
 use crate::pair::ConnectLimits;
 use crate::params::TcpParams;
 use crate::room::FEWEST;
-use crate::transport::{LISTENER, STRAIGHT, TIMER, Tcp};
-use crate::watch::Watch;
+use crate::transport::{STRAIGHT, Tcp};
 use btl::{Limits, Pace, Peer};
 use connect::Acceptor;
 use core::fmt;

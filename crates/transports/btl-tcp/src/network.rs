@@ -21,6 +21,13 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Tokens of the epoll set that are no connection's number.
+pub(crate) const LISTENER: u64 = u64::MAX;
+pub(crate) const STRANGER: u64 = u64::MAX - 1;
+pub(crate) const TIMER: u64 = u64::MAX - 2;
+/// Networks of which the bytes are counted one by one; the last one stands for all after it.
+pub(crate) const COUNTED: usize = 4;
+
 /// A socket in the set.
 #[derive(Debug)]
 pub(crate) struct Socket {

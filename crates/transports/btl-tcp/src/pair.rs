@@ -21,9 +21,11 @@
 //! a proof is no candidate of the peer's, so its owner gives it up for a caller, whatever its rank.
 
 use crate::hello::Verdict;
-use crate::room::SOON;
 use std::fmt::Write;
 use std::time::{Duration, Instant};
+
+/// How soon a process without room tries again.
+pub(crate) const SOON: Duration = connect::GRACE;
 
 /// How long a process that yielded waits for the other's connection, and one whose attempts failed for the next round. The
 /// higher rank waits longer: two that rest alike would call each other at the same times again and again, and where the

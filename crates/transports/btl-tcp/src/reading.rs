@@ -2,7 +2,8 @@
 
 use crate::direct::{End, Pouring};
 use crate::frame::{Broken, Control, First, Message};
-use crate::lanes::{self, MOST_ASKED};
+use crate::hello::LANES;
+use crate::lanes::MOST_ASKED;
 use crate::network::{Socket, in_words};
 use crate::output::Lender;
 use crate::transport::Tcp;
@@ -173,7 +174,7 @@ impl Tcp {
                 self.peer_rests(at);
                 Ok(false)
             }
-            Control::LaneLost { lane } if (1..lanes::MOST).contains(&lane) => {
+            Control::LaneLost { lane } if (1..LANES).contains(&lane) => {
                 self.end_lane(at + lane * self.network.size(), "the peer has lost it");
                 Ok(false)
             }

@@ -13,29 +13,16 @@
 //! Half of all connections at most are attempts of this process, so that there is always room for a caller; and a caller's
 //! connection becomes idle. So processes whose descriptors are all in use never wait for each other in a circle.
 
+use crate::conversation::Closing;
 use crate::frame::Control;
-use crate::network::{Network, Role};
-use crate::output::Output;
-use crate::pair::State;
-use crate::transport::{LISTENER, Tcp};
+use crate::network::{LISTENER, Network, Role};
+use crate::pair::{SOON, State};
+use crate::transport::Tcp;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-/// How soon a process without room tries again.
-pub(crate) const SOON: Duration = connect::GRACE;
 /// Fewest connections with which processes do not wait for each other for ever: an attempt and a caller.
 pub(crate) const FEWEST: usize = 2;
-
-/// The end of a connection that is to be closed.
-#[derive(Debug)]
-pub(crate) struct Closing {
-    /// The last that is sent on it.
-    pub(crate) output: Output,
-    /// The peer has sent its last frame.
-    pub(crate) peer_rests: bool,
-    /// Calls of the peer that wait for the end of this connection.
-    callers: Vec<u32>,
-}
 
 impl Network {
     /// Connections, and callers that may become some.

@@ -1,14 +1,12 @@
 //! The transport: conversations with peers, and the contract's calls.
 
+use crate::conversation::{Conversation, Watch};
 use crate::direct::{Direct, End, Pouring};
 use crate::frame::{CONFIRM, Input, OVERHEAD};
 use crate::hello::{VERDICT, Verdict};
-use crate::lanes::COUNTED;
-use crate::network::{Link, Network, Role, Socket};
+use crate::network::{COUNTED, LISTENER, Link, Network, Role, STRANGER, Socket, TIMER};
 use crate::output::Output;
 use crate::pair::{ConnectLimits, Pair, State};
-use crate::room::Closing;
-use crate::watch::Watch;
 use btl::{
     Access, Arrival, Btl, Busy, Event, FastPath, Limits, Loss, Pace, Peer, Refusal, RemoteKey, RemoteMemory,
     Sleep,
@@ -26,10 +24,6 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// Tokens of the epoll set that are no connection's number.
-pub(crate) const LISTENER: u64 = u64::MAX;
-pub(crate) const STRANGER: u64 = u64::MAX - 1;
-pub(crate) const TIMER: u64 = u64::MAX - 2;
 /// Polls of the socket of one peer, for one of the whole set.
 const POLLS: u32 = 8;
 /// Payload from which on a message is sent from where it lies.
@@ -97,42 +91,6 @@ static CONNECTS: AtomicBool = AtomicBool::new(false);
 #[inline(always)]
 pub fn connects() -> bool {
     CONNECTS.load(Ordering::Relaxed)
-}
-
-/// A peer that this process has talked to, or a lane to one.
-#[derive(Debug)]
-pub(crate) struct Conversation {
-    pub(crate) pair: Pair,
-    /// How much of what is divided goes here, compared with others; `None`: as much as its interface declares.
-    pub(crate) weight: Option<f64>,
-    /// Its lanes were made, or tried.
-    pub(crate) has_asked_for_lanes: bool,
-    pub(crate) input: Input,
-    /// Payload that is coming and is no arrival's.
-    pub(crate) pouring: Option<Pouring>,
-    pub(crate) output: Output,
-    /// Gets and puts, or parts of them, that are under way with the peer; of lanes, counted with the first one.
-    pub(crate) asked: usize,
-    /// It is in `unsettled`.
-    pub(crate) is_unsettled: bool,
-    /// It is in `ready`.
-    pub(crate) is_ready: bool,
-    /// Its socket is full: the set reports room.
-    pub(crate) awaits_room: bool,
-    /// Why its connection is over, while messages that came before that are still here.
-    pub(crate) ending: Option<String>,
-    /// Why it is lost.
-    pub(crate) loss: Option<String>,
-    /// Its connection is being closed, since descriptors run short.
-    pub(crate) closing: Option<Closing>,
-    /// Frames went or came since it was last considered for that.
-    pub(crate) was_used: bool,
-    /// It is one of those watched.
-    pub(crate) is_watched: bool,
-    /// Since when its host has been seen to answer nothing.
-    pub(crate) silent_since: Option<Instant>,
-    /// Since when no attempt to connect was answered, while something waits for the connection.
-    pub(crate) unheard_since: Option<Instant>,
 }
 
 impl Tcp {

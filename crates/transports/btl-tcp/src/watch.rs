@@ -7,50 +7,16 @@
 //! What is silent for a moment only is suspected ([`btl::Suspects`]): the launcher finds out sooner whether the peer's host, or
 //! the network to it, is gone.
 
+use crate::conversation::{CHECKS, Conversation};
 use crate::network::{Network, Role};
 use crate::pair::State;
-use crate::params::TcpParams;
-use crate::transport::{Conversation, Tcp};
+use crate::transport::Tcp;
 use btl::{Peer, Suspects, Suspicion};
 use platform::tcp::Answered;
 use std::time::{Duration, Instant};
 
-/// Checks in the time that a host may be silent.
-const CHECKS: u32 = 4;
-/// Time between two checks at most, where suspicions are wanted.
-const LOOK: Duration = Duration::from_millis(500);
 /// A host that has answered nothing for so long is suspected.
 const MOMENT: Duration = Duration::from_secs(1);
-
-/// The peers to which something is on its way, as far as is known.
-#[derive(Debug)]
-pub(crate) struct Watch {
-    /// A host that answers nothing for so long is gone; zero: none is.
-    pub(crate) silence: Duration,
-    peers: Vec<u32>,
-    /// When to check them next.
-    pub(crate) due: Option<Instant>,
-    /// Takes what is suspected.
-    suspects: Option<Box<dyn Suspects>>,
-}
-
-impl Watch {
-    pub(crate) fn new(silence: Duration) -> Watch {
-        Watch { silence, peers: Vec::new(), due: None, suspects: None }
-    }
-
-    /// Time between two checks.
-    fn interval(&self) -> Duration {
-        let interval = self.silence / CHECKS;
-        if self.suspects.is_some() { interval.min(LOOK) } else { interval }
-    }
-
-    /// How long the network may be silent at least: what the user asks for, if it is more than usual.
-    fn patience(&self) -> Duration {
-        let usual = Duration::from_millis(TcpParams::default().silence_ms as u64);
-        if self.silence > usual { self.silence } else { Duration::ZERO }
-    }
-}
 
 impl Tcp {
     /// From now on `suspects` takes what is suspected of peers.

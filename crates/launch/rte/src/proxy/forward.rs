@@ -18,8 +18,6 @@ use crate::pty;
 use crate::spec::Stdin;
 use crate::stdin::{Forwarder, Pumped, above_standard, may_be_inherited, null};
 
-/// Bytes read at a time.
-pub(super) const CHUNK: usize = 64 * 1024;
 /// The most that is read of one stream when its rank ends, in bytes: more than any pipe holds.
 const LAST_WORDS: usize = 1 << 20;
 /// mpiexec in the background of a terminal looks this often whether it may read again: a shell that brings

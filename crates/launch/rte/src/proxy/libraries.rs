@@ -12,17 +12,6 @@ use pmi::server::Phase;
 /// Searches after the first, each four times later than the one before: up to a minute after the start.
 const MOST_SEARCHES: u32 = 5;
 
-/// Progress of the search.
-#[derive(Default)]
-pub(super) struct Search {
-    /// Searches done.
-    count: u32,
-    /// A silent rank has written something, and was looked at.
-    at_output: bool,
-    /// Something was reported; once is enough.
-    told: bool,
-}
-
 impl Proxy {
     /// Plans a search, unless one rank is alone anyway.
     pub(super) fn look_for_libraries_in(&mut self, delay: Duration) {

@@ -38,10 +38,10 @@ use crate::tree;
 use clock::Clock;
 use pmi::server::Server;
 use rank::Rank;
-use uplink::Uplink;
+use uplink::{ABANDONED, Uplink};
 
-/// Exit code of a proxy whose mpiexec was killed; no process is left to see it.
-const ABANDONED: i32 = 137;
+/// Bytes read at a time.
+const CHUNK: usize = 64 * 1024;
 
 /// Everything the proxy knows.
 pub(crate) struct Proxy {
@@ -77,7 +77,7 @@ pub(crate) struct Proxy {
     /// What ranks reported of their transports (`-report`), until all of this host have.
     reports: Vec<(u32, String)>,
     /// How often silent ranks were searched for other MPI libraries, and whether one was found.
-    libraries: libraries::Search,
+    libraries: Search,
     /// An output file has lost something, and that was reported.
     file_lost: bool,
     phase: Phase,
@@ -91,6 +91,17 @@ pub(crate) struct Proxy {
     inquest: Inquest,
     /// That mpiexec wants to know of all that has happened.
     must_settle: bool,
+}
+
+/// Progress of the search for other MPI libraries.
+#[derive(Default)]
+struct Search {
+    /// Searches done.
+    count: u32,
+    /// A silent rank has written something, and was looked at.
+    at_output: bool,
+    /// Something was reported; once is enough.
+    told: bool,
 }
 
 /// How far the job has come here. One loop serves all phases: signals, mpiexec and its end are served in each of them.
@@ -218,11 +229,11 @@ impl Proxy {
             program: 0,
             callers,
             suspects: suspects::Suspects::default(),
-            buffer: vec![0; forward::CHUNK],
+            buffer: vec![0; CHUNK],
             oom_kills: None,
             ranks: Vec::with_capacity(size),
             reports: Vec::new(),
-            libraries: libraries::Search::default(),
+            libraries: Search::default(),
             file_lost: false,
             phase: Phase::Running,
             patience: Patience::default(),

@@ -22,6 +22,9 @@ use crate::stdin::Forwarder;
 use crate::tree;
 use crate::wire::Bytes;
 
+/// Exit code of a proxy whose mpiexec was killed; no process is left to see it.
+pub(super) const ABANDONED: i32 = 137;
+
 /// The connection with mpiexec.
 pub(super) struct Uplink {
     link: Link,
@@ -110,7 +113,7 @@ impl Proxy {
             // No mpiexec is left to report to.
             tree::end_all();
             self.wake_daemon();
-            std::process::exit(super::ABANDONED);
+            std::process::exit(ABANDONED);
         }
     }
 
