@@ -31,7 +31,7 @@ pub const HELLO: usize = 84;
 /// Bytes of a challenge.
 pub const CHALLENGE: usize = 56;
 /// Bytes of the caller's proof.
-pub const PROOF: usize = 32;
+pub(crate) const PROOF: usize = 32;
 
 const MAGIC: [u8; 8] = *b"alhena\x02c";
 /// The byte order of this machine; the other one is 3 less this.
@@ -164,7 +164,7 @@ pub struct Answering {
 
 impl Answering {
     /// Whether a hello can begin with these bytes.
-    pub fn can_begin_with(bytes: &[u8]) -> bool {
+    pub(crate) fn can_begin_with(bytes: &[u8]) -> bool {
         bytes.iter().zip(MAGIC).all(|(&byte, right)| byte == right)
     }
 

@@ -19,7 +19,7 @@ pub struct Ready {
 }
 
 /// Descriptors that one [`Epoll::poll`] reports at most.
-pub const MOST_READY: usize = 64;
+pub(crate) const MOST_READY: usize = 64;
 
 impl Epoll {
     /// An empty set.

@@ -31,7 +31,7 @@ impl Policy {
     }
 
     /// The policy for a node, by whether it has more ranks than cores.
-    pub const fn for_node(oversubscribed: bool) -> Policy {
+    pub(crate) const fn for_node(oversubscribed: bool) -> Policy {
         if oversubscribed { Policy::OVERSUBSCRIBED } else { Policy::DEDICATED }
     }
 }

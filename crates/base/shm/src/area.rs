@@ -23,7 +23,7 @@ pub const SHORT: usize = 120;
 pub const MEDIUM: usize = 9 * 64;
 /// Such payloads of each process, used in turn; a power of two. Half as many as there are slots: all of them together
 /// still fit the second-level caches.
-pub const MEDIUM_DEPTH: usize = 128;
+pub(crate) const MEDIUM_DEPTH: usize = 128;
 /// Payload bytes of a slot, aside: an odd number of cache lines, so that they spread over the sets of a cache.
 pub const PAYLOAD: usize = 65 * 64;
 /// Slots of each process, a power of two: calls by which a process may be ahead of the last one. Where ranks share
@@ -39,7 +39,7 @@ pub const BOUNCE_BUFFERS: [usize; 2] = [8, 32];
 const AREA_BOUNCE_BUFFERS: usize = 128;
 /// Calls of one epoch after which a process states that it has finished with them, see [`Area::retire_soon`]. Nothing
 /// in an area is used again after so few. The swap in [`Area::retire`] takes a tenth of the time of the shortest calls.
-pub const RETIRED_TOGETHER: u64 = 4;
+pub(crate) const RETIRED_TOGETHER: u64 = 4;
 const _: () = assert!(RETIRED_TOGETHER as usize <= BOUNCE_BUFFERS[0] && RETIRED_TOGETHER as usize <= DEPTH);
 /// Bytes of a bounce buffer.
 pub const BOUNCE_BYTES: usize = 32 << 10;

@@ -24,7 +24,7 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering, UnsafeCell};
 use mem::PeerBytes;
 
 /// Header words that fit in a bounce buffer.
-pub const BOUNCE_HEADER_WORDS: usize = 8;
+pub(crate) const BOUNCE_HEADER_WORDS: usize = 8;
 
 /// What is known of a bounce buffer's content; the payload lies elsewhere.
 #[repr(C, align(128))]

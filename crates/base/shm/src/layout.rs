@@ -104,7 +104,7 @@ impl Layout {
     }
 
     /// The identities of all ranks.
-    pub fn identities(&self) -> usize {
+    pub(crate) fn identities(&self) -> usize {
         self.identities
     }
 
@@ -119,7 +119,7 @@ impl Layout {
     }
 
     /// The tails of all ranks' receive queues.
-    pub fn tails(&self) -> usize {
+    pub(crate) fn tails(&self) -> usize {
         self.tails
     }
 
@@ -198,7 +198,7 @@ impl Shape {
     }
 
     /// Bounce buffers of one owner, of both sizes.
-    pub fn bounce_buffers_per_rank(&self) -> usize {
+    pub(crate) fn bounce_buffers_per_rank(&self) -> usize {
         self.bounce_buffers[0] + self.bounce_buffers[1]
     }
 
@@ -207,7 +207,7 @@ impl Shape {
     }
 
     /// A number that differs between shapes, for processes to compare: FNV-1a over the sizes.
-    pub fn fingerprint(&self) -> u64 {
+    pub(crate) fn fingerprint(&self) -> u64 {
         let sizes = [self.ranks, self.fastboxes, self.slots, self.blocks, self.queue, self.joints];
         let all = sizes.iter().chain(&self.bounce_buffers).chain(&self.bounce_bytes);
         all.fold(0xcbf2_9ce4_8422_2325, |hash, &size| {

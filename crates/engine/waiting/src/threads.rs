@@ -29,7 +29,7 @@ const WOKEN: u32 = 2;
 
 impl<I> Parked<I> {
     /// Whether the thread was woken; for polling before it sleeps.
-    pub fn is_woken(&self) -> bool {
+    pub(crate) fn is_woken(&self) -> bool {
         // Acquire is not needed: what the waker did is seen under the lock.
         self.word.load(Ordering::Relaxed) == WOKEN
     }

@@ -111,7 +111,7 @@ impl Kind {
     }
 
     /// Whether the C type differs in the large-count twin.
-    pub fn widens(&self) -> bool {
+    pub(crate) fn widens(&self) -> bool {
         self.c != self.wide_c
     }
 }

@@ -9,7 +9,7 @@ use std::{env, fs};
 use crate::Error;
 
 /// Lets a process be alone although a launcher of several processes was seen.
-pub const ALLOW_SINGLETON: &str = "ALHENA_ALLOW_SINGLETON";
+pub(crate) const ALLOW_SINGLETON: &str = "ALHENA_ALLOW_SINGLETON";
 
 /// A launcher and the variables it sets for each process.
 struct Trace {

@@ -14,17 +14,17 @@ use crate::mapping;
 use crate::wire::{escape, unescape};
 
 /// Version of this exchange; both sides name it and refuse another.
-pub const PROTOCOL: u32 = 1;
+pub(crate) const PROTOCOL: u32 = 1;
 /// The rank's message.
 pub const HELLO: &str = "alhena_hello";
 /// The launcher's answer.
-pub const JOB: &str = "alhena_job";
+pub(crate) const JOB: &str = "alhena_job";
 /// MPI was finalized (`active=0`) or initialized again (`active=1`). Not answered.
-pub const STATE: &str = "alhena_state";
+pub(crate) const STATE: &str = "alhena_state";
 /// What a rank puts for the others: `key=… value=…`. Not answered.
 pub const PUT: &str = "alhena_put";
 /// A rank waits until all others have come here, too.
-pub const FENCE: &str = "alhena_fence";
+pub(crate) const FENCE: &str = "alhena_fence";
 /// The answer to [`FENCE`]: `bytes=N`, and unless that is 0 a memory file with the table ([`crate::wireup`]) of what all ranks
 /// have put since the last one.
 pub const TABLE: &str = "alhena_table";
@@ -32,13 +32,13 @@ pub const TABLE: &str = "alhena_table";
 pub const REPORT: &str = "alhena_report";
 /// The host of a rank does not answer: `rank=`, `silent=` and `patience=` in milliseconds, `places=` with addresses between
 /// commas. Not answered; repeated as long as it is so.
-pub const SUSPECT: &str = "alhena_suspect";
+pub(crate) const SUSPECT: &str = "alhena_suspect";
 /// Environment variable of the native connection: `descriptor:inode:socket`. The inode distinguishes a connection that
 /// was handed down by mpiexec from an unrelated descriptor that happens to have the same number. The socket is the
 /// proxy's, for a program that has not inherited the connection ([`crate::socket`]).
 pub const VARIABLE: &str = "ALHENA_PMI";
 /// Longest body that is accepted, in bytes: enough for some millions of ranks.
-pub const MAX_BODY: usize = 64 << 20;
+pub(crate) const MAX_BODY: usize = 64 << 20;
 
 /// The body of the answer. Same for all ranks of a node, but for `app_num` and `info`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

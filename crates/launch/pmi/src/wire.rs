@@ -7,13 +7,13 @@ use std::borrow::Cow;
 
 /// Longest line either side accepts, in bytes. PMI-1 needs about 1.3 KiB (a key and a value); the rest
 /// is room for long `put`s of other clients.
-pub const MAX_LINE: usize = 64 * 1024;
+pub(crate) const MAX_LINE: usize = 64 * 1024;
 /// Limits that a server announces in answer to `cmd=get_maxes`, in bytes.
-pub const MAX_KVS_NAME: usize = 256;
+pub(crate) const MAX_KVS_NAME: usize = 256;
 /// Longest key, in bytes (PMI-1 `keylen_max`).
-pub const MAX_KEY: usize = 64;
+pub(crate) const MAX_KEY: usize = 64;
 /// Longest value, in bytes (PMI-1 `vallen_max`).
-pub const MAX_VALUE: usize = 1024;
+pub(crate) const MAX_VALUE: usize = 1024;
 /// What we put is shorter, in bytes: Slurm reads 1,024 bytes at a time and takes what it has read for one whole command.
 pub(crate) const MAX_PUT: usize = 800;
 
@@ -30,7 +30,7 @@ impl<'a> Line<'a> {
     }
 
     /// [`Line::new`] for what is text already.
-    pub fn from_text(text: &'a str) -> Line<'a> {
+    pub(crate) fn from_text(text: &'a str) -> Line<'a> {
         Line { text: text.trim_end_matches(['\n', '\r', '\0']) }
     }
 
@@ -111,7 +111,7 @@ impl LineBuffer {
     }
 
     /// Takes up to `limit` bytes that follow the last line: the body of a message that announced its length.
-    pub fn take_body(&mut self, limit: usize) -> &[u8] {
+    pub(crate) fn take_body(&mut self, limit: usize) -> &[u8] {
         let from = self.taken;
         self.taken += limit.min(self.bytes.len() - from);
         &self.bytes[from..self.taken]

@@ -70,7 +70,7 @@ impl Cgroup {
 
     /// How often the kernel killed a process for lack of memory: of our group, or of the whole machine where
     /// no group counts.
-    pub fn oom_kills(&self) -> Option<u64> {
+    pub(crate) fn oom_kills(&self) -> Option<u64> {
         let group = self.memory.iter().rev().find_map(|directory| {
             read(directory, "memory.events")
                 .or_else(|| read(directory, "memory.oom_control"))

@@ -112,7 +112,7 @@ pub struct Ref {
 
 impl Ref {
     /// A message without data.
-    pub const SIGNAL: Ref = Ref { buf: Buf::Signal, lo: 0, hi: 0, den: 1, org: 0 };
+    pub(crate) const SIGNAL: Ref = Ref { buf: Buf::Signal, lo: 0, hi: 0, den: 1, org: 0 };
 
     /// The parts `lo..hi` of `den`.
     pub const fn part(buf: Buf, lo: u32, hi: u32, den: u32) -> Ref {
@@ -148,7 +148,7 @@ impl Ref {
     }
 
     /// As large as `self`, at the very start of another buffer.
-    pub const fn at_start_of(self, buf: Buf) -> Ref {
+    pub(crate) const fn at_start_of(self, buf: Buf) -> Ref {
         Ref { buf, org: self.lo, ..self }
     }
 }
@@ -381,7 +381,7 @@ impl Schedule {
     }
 
     /// Whether [`crate::Execution::start`] must be given the irregular block counts.
-    pub fn is_irregular(&self) -> bool {
+    pub(crate) fn is_irregular(&self) -> bool {
         self.irregular > 0
     }
 

@@ -53,7 +53,7 @@ pub const SLOT_PAYLOAD: usize = 65 * 64;
 /// epoch. The flag has no bounce buffer.
 pub const PAYLOAD: usize = BOUNCE_BYTES;
 /// Ranks up to which a slot may hold a part for each of them.
-pub const MOST_PARTS: usize = 32;
+pub(crate) const MOST_PARTS: usize = 32;
 /// Slots at most, one after the other, through which a block for one other rank goes that is too long for a part.
 pub const PIECES: u32 = 2;
 /// Slots that each rank has at least, used in turn; a power of two. More where little lies in them.

@@ -245,7 +245,7 @@ pub static SIZE: [u8; HANDLES] = {
 };
 
 /// Whether a predefined type's elements lie back to back (size equals extent), by `handle - 0x200`.
-pub static DENSE: [bool; HANDLES] = {
+pub(crate) static DENSE: [bool; HANDLES] = {
     let mut table = [false; HANDLES];
     let mut i = 0;
     while i < Basic::ALL.len() {

@@ -136,7 +136,7 @@ impl Convertor {
     /// The contiguous piece at the current position, cut to `limit` bytes; moves past it. `None` at the end.
     ///
     /// Pieces that happen to touch in memory may be given separately.
-    pub fn next_run(&mut self, limit: usize) -> Option<Run> {
+    pub(crate) fn next_run(&mut self, limit: usize) -> Option<Run> {
         let mut runs = [Run::EMPTY];
         (self.next_runs(&mut runs, limit) == 1).then_some(runs[0])
     }

@@ -326,7 +326,7 @@ impl Access {
 const MOST_PIECE: u64 = 16 << 10;
 
 /// Writes the pieces of a view from a position on, one by one.
-pub fn write_each(view: &View, storage: &dyn Sink, from: u64, bytes: PeerBytes<'_>) -> Moved {
+pub(crate) fn write_each(view: &View, storage: &dyn Sink, from: u64, bytes: PeerBytes<'_>) -> Moved {
     let mut all = Moved::default();
     view.for_each(from..from + bytes.len() as u64, |place, len| {
         let moved = write_fully(storage, bytes.part(all.bytes as usize, len as usize), place);

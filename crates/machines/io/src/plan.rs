@@ -168,7 +168,7 @@ impl AccessPlan {
     }
 
     /// The first window of a domain that ends behind a place, if there is one.
-    pub fn window_from(&self, domain: u64, place: u64) -> Option<Range<u64>> {
+    pub(crate) fn window_from(&self, domain: u64, place: u64) -> Option<Range<u64>> {
         let (within, window) = match &self.domains {
             Domains::Between(edges) => {
                 let within = edges[domain as usize]..edges[domain as usize + 1];

@@ -63,12 +63,12 @@ const MOST: u64 = 1 << 40;
 
 impl Staging {
     /// Reads a limit in bytes, with a suffix or without.
-    pub fn parse_limit(text: &str) -> Option<u64> {
+    pub(crate) fn parse_limit(text: &str) -> Option<u64> {
         mca::Size::parse(text.trim()).map(|bytes| bytes as u64).filter(|bytes| (LEAST..=MOST).contains(bytes))
     }
 
     /// Whether data waits at all.
-    pub fn is_on(&self) -> bool {
+    pub(crate) fn is_on(&self) -> bool {
         self.place != Where::Off
     }
 

@@ -81,7 +81,7 @@ pub fn read_fully(storage: &dyn Storage, into: &PeerSpace<'_>, at: u64) -> Moved
 }
 
 /// Writes all.
-pub fn write_fully<S: Sink + ?Sized>(storage: &S, from: PeerBytes<'_>, at: u64) -> Moved {
+pub(crate) fn write_fully<S: Sink + ?Sized>(storage: &S, from: PeerBytes<'_>, at: u64) -> Moved {
     let mut done = 0;
     while done < from.len() {
         match storage.write(from.part(done, from.len()), at + done as u64) {

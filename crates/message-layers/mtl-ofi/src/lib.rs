@@ -28,7 +28,7 @@ pub use ofi::Card;
 pub use open::{Error, Opening};
 
 /// A sender that is not known.
-pub const UNKNOWN_SENDER: Peer = Peer(u32::MAX);
+pub(crate) const UNKNOWN_SENDER: Peer = Peer(u32::MAX);
 
 /// The network; see the module's documentation.
 pub struct Ofi {

@@ -209,7 +209,7 @@ const fn sequenced_word(kind: u8, sequence: u32, context: u32) -> u64 {
 
 /// Word 1 of a sequenced frame.
 #[inline(always)]
-pub const fn envelope_word(source: u32, tag: i32) -> u64 {
+pub(crate) const fn envelope_word(source: u32, tag: i32) -> u64 {
     (tag as u32 as u64) << 32 | source as u64
 }
 

@@ -69,7 +69,7 @@ impl Pattern {
 
     /// Whether it has no wildcard.
     #[inline(always)]
-    pub const fn is_exact(&self) -> bool {
+    pub(crate) const fn is_exact(&self) -> bool {
         self.source >= 0 && self.tag >= 0
     }
 }

@@ -98,7 +98,7 @@ impl Call {
         }
     }
 
-    pub fn is_user_defined(&self) -> bool {
+    pub(crate) fn is_user_defined(&self) -> bool {
         matches!(self.op, Some(Reduction::User { .. }))
     }
 
@@ -107,7 +107,7 @@ impl Call {
     ///
     /// # Errors
     /// `MPI_ERR_BUFFER`.
-    pub fn check_disjoint(&self) -> Result<()> {
+    pub(crate) fn check_disjoint(&self) -> Result<()> {
         let (send, recv) = (&self.send, &self.recv);
         // Types at MPI_BOTTOM hold the places of data; neighbours may be none.
         let same = send.address == recv.address && send.address.0 != 0;
@@ -139,7 +139,7 @@ impl Buffer {
 
     /// Whether elements, each from its origin on, are one run of bytes in the order in which they are packed. Sizes do not
     /// show that: an element may have a hole as long as what lies behind its extent, or its parts in another order.
-    pub fn is_dense(&self) -> bool {
+    pub(crate) fn is_dense(&self) -> bool {
         match &self.datatype {
             TypeRef::Dense(_) => true,
             TypeRef::Derived(datatype) => datatype.is_contiguous_for(2) && datatype.true_lb() == 0,

@@ -75,7 +75,7 @@ impl Online {
     }
 
     /// What the vote on a kind of call settled.
-    pub fn winner(&self, query: &Query) -> Option<Choice> {
+    pub(crate) fn winner(&self, query: &Query) -> Option<Choice> {
         self.trials.iter().find(|trial| trial.query == *query)?.winner
     }
 

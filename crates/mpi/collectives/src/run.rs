@@ -88,7 +88,7 @@ impl Running {
     }
 
     /// Exchanges schedule, execution and scratch memory with a call that is not under way either.
-    pub fn swap_prepared(&mut self, other: &mut Running) {
+    pub(crate) fn swap_prepared(&mut self, other: &mut Running) {
         std::mem::swap(&mut self.execution, &mut other.execution);
         std::mem::swap(&mut self.schedule, &mut other.schedule);
         std::mem::swap(&mut self.signature, &mut other.signature);
@@ -105,7 +105,7 @@ impl Running {
     }
 
     /// The communicator goes by another handle.
-    pub fn move_to(&mut self, comm: abi::Comm) {
+    pub(crate) fn move_to(&mut self, comm: abi::Comm) {
         self.call.comm = comm;
     }
 
@@ -154,29 +154,29 @@ impl Running {
     }
 
     /// Whether the schedule uses the communicator's area.
-    pub fn wants_area(&self) -> bool {
+    pub(crate) fn wants_area(&self) -> bool {
         self.schedule.rounds() > 0
     }
 
     /// Takes the communicator's area if the schedule uses it.
-    pub fn borrow_area(&mut self, lender: &mut Option<Box<NodeArea>>) {
+    pub(crate) fn borrow_area(&mut self, lender: &mut Option<Box<NodeArea>>) {
         if self.wants_area() {
             self.area = lender.take();
         }
     }
 
     /// Whether the call goes through the shared area.
-    pub fn uses_area(&self) -> bool {
+    pub(crate) fn uses_area(&self) -> bool {
         self.area.is_some()
     }
 
     /// Gives back the area that it has borrowed.
-    pub fn give_area(&mut self) -> Option<Box<NodeArea>> {
+    pub(crate) fn give_area(&mut self) -> Option<Box<NodeArea>> {
         self.area.take()
     }
 
     /// Whether it has begun, waits for peers and not for a reduction of the program.
-    pub fn is_under_way(&self) -> bool {
+    pub(crate) fn is_under_way(&self) -> bool {
         matches!(self.execution.waiting(), Waiting::Step(_))
     }
 
@@ -271,7 +271,7 @@ impl Running {
     }
 
     /// Whether it can serve another call.
-    pub fn is_reusable(&self) -> bool {
+    pub(crate) fn is_reusable(&self) -> bool {
         !matches!(self.ended, Some(Err(_)))
     }
 }

@@ -67,7 +67,7 @@ const SPARES: usize = 16;
 impl CollState {
     /// Number and tag of the next call, the latter with 12 bits that name the call. No other call that may be
     /// under way on the communicator has the same.
-    pub fn next_tag(&mut self, digest: u16) -> (i32, i32) {
+    pub(crate) fn next_tag(&mut self, digest: u16) -> (i32, i32) {
         if let Some(tag) = self.apart {
             return (tag, tag);
         }
@@ -77,7 +77,7 @@ impl CollState {
     }
 
     /// Number and tag of a new persistent collective, for all its rounds, the latter with 8 bits that name the call.
-    pub fn next_persistent_tag(&mut self, digest: u16) -> (i32, i32) {
+    pub(crate) fn next_persistent_tag(&mut self, digest: u16) -> (i32, i32) {
         self.persistent = self.persistent.wrapping_add(1) & PERSISTENT_CALL;
         let digest = u32::from(digest ^ digest >> 8) << PERSISTENT_CALL_BITS & SEQUENCE;
         let number = PERSISTENT | self.persistent;
@@ -91,7 +91,7 @@ impl CollState {
     }
 
     /// Whether the calls borrow another communicator's context.
-    pub fn is_apart(&self) -> bool {
+    pub(crate) fn is_apart(&self) -> bool {
         self.apart.is_some()
     }
 
@@ -131,7 +131,7 @@ impl CollState {
     }
 
     /// Calls to come are chosen for anew, also where a call under way keeps what it had prepared.
-    pub fn forget_choices(&mut self) {
+    pub(crate) fn forget_choices(&mut self) {
         self.settled += 1;
     }
 
@@ -166,7 +166,7 @@ impl Turns {
     }
 
     /// Whether the processes share an area: the same on all of them, at any time.
-    pub fn has_area(&self) -> bool {
+    pub(crate) fn has_area(&self) -> bool {
         self.has_area
     }
 }

@@ -72,7 +72,7 @@ impl Transfer {
     }
 
     /// As [`Transfer::prepare`], for an access in the order of ranks, whose place is not known yet.
-    pub fn prepare_ordered(t: &mut Token, fh: abi::File, request: Request) -> Result<Transfer> {
+    pub(crate) fn prepare_ordered(t: &mut Token, fh: abi::File, request: Request) -> Result<Transfer> {
         Transfer::prepared(t, fh, request, |file, bytes| {
             if !file.shared.is_there() {
                 file.shared.get()?;
@@ -182,7 +182,7 @@ impl Transfer {
     }
 
     /// What moves its bytes; it is without them until they come back.
-    pub fn take_moving(&mut self) -> Moving {
+    pub(crate) fn take_moving(&mut self) -> Moving {
         let nothing = Access::new(self.access.view().clone(), self.direction, 0, 0, self.access.tuning());
         Moving {
             storage: self.storage.clone(),
@@ -213,7 +213,7 @@ impl Transfer {
     }
 
     /// All bytes that can be were moved, by whatever way.
-    pub fn end_with(&mut self, moved: Result<()>) {
+    pub(crate) fn end_with(&mut self, moved: Result<()>) {
         let done = self.access.done() as usize;
         if self.direction == Direction::Write && done > 0 {
             self.written.store(true, Ordering::Relaxed);
@@ -249,7 +249,7 @@ impl Transfer {
     }
 
     /// What the program must do before the access is over.
-    pub fn take_due(&mut self) -> Option<Due> {
+    pub(crate) fn take_due(&mut self) -> Option<Due> {
         let moved = self.due.take()?;
         let conversion = self.conversion.take()?;
         let Buffer::Staged(staged) = &mut self.buffer else { return None };

@@ -230,12 +230,12 @@ impl Conversion {
     }
 
     /// What so many bytes of the file are in memory, without an item that is cut in two.
-    pub fn in_memory(&self, bytes: u64) -> u64 {
+    pub(crate) fn in_memory(&self, bytes: u64) -> u64 {
         bytes.checked_div(self.item).unwrap_or(0).min(self.count) * self.datatype.size()
     }
 
     /// Whether [`Conversion::decode`] calls the program.
-    pub fn calls_program(&self) -> bool {
+    pub(crate) fn calls_program(&self) -> bool {
         matches!(&self.representation, Representation::User(datarep) if datarep.read.is_some())
     }
 
@@ -259,7 +259,7 @@ impl Conversion {
     ///
     /// # Errors
     /// `MPI_ERR_ARG`.
-    pub fn decode_unaided(&self, staged: &mut [u8]) -> Result<u64> {
+    pub(crate) fn decode_unaided(&self, staged: &mut [u8]) -> Result<u64> {
         match &self.representation {
             Representation::External32 => {
                 unpack_external_part(of_vec(staged), &self.datatype, self.count, self.buf)

@@ -182,7 +182,7 @@ impl Exchange {
     }
 
     /// Whether data of this process as an aggregator comes by messages, so that a window may come while one is written.
-    pub fn is_far(&self) -> bool {
+    pub(crate) fn is_far(&self) -> bool {
         !(0..self.said.len()).all(|rank| self.reaches_into(self.me, rank))
     }
 
@@ -221,7 +221,7 @@ impl Exchange {
     }
 
     /// What blocks and is due. Its result goes to [`Job::finish`].
-    pub fn take_job(&mut self) -> Option<Job> {
+    pub(crate) fn take_job(&mut self) -> Option<Job> {
         self.due.take()
     }
 

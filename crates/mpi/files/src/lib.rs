@@ -181,7 +181,7 @@ impl File {
     }
 
     /// The stage that writes go to, where they do: all processes come to the same answer.
-    pub fn stage_in_use(&self) -> Option<Arc<Stage>> {
+    pub(crate) fn stage_in_use(&self) -> Option<Arc<Stage>> {
         self.staged.as_ref().filter(|_| !self.atomic).map(|staged| staged.stage.clone())
     }
 
@@ -202,12 +202,12 @@ impl File {
         }
     }
 
-    pub fn is_sequential(&self) -> bool {
+    pub(crate) fn is_sequential(&self) -> bool {
         self.amode & abi::MODE_SEQUENTIAL != 0
     }
 
     /// Refuses what a file opened with `MPI_MODE_SEQUENTIAL` does not allow.
-    pub fn refuse_sequential(&self) -> Result<()> {
+    pub(crate) fn refuse_sequential(&self) -> Result<()> {
         match self.is_sequential() {
             true => Err(Error::new(
                 abi::ERR_UNSUPPORTED_OPERATION,

@@ -255,7 +255,7 @@ impl Window {
 
     /// # Errors
     /// `MPI_ERR_RANK`
-    pub fn check_rank(&self, rank: i32) -> Result<u32> {
+    pub(crate) fn check_rank(&self, rank: i32) -> Result<u32> {
         let found = u32::try_from(rank).ok().filter(|&rank| (rank as usize) < self.ranks());
         found.ok_or(Error::new(abi::ERR_RANK, "the window has no such rank"))
     }

@@ -95,7 +95,7 @@ pub fn connects() -> bool {
 
 impl Tcp {
     /// Payload sent so far, in bytes.
-    pub fn bytes_sent(&self) -> u64 {
+    pub(crate) fn bytes_sent(&self) -> u64 {
         self.bytes_sent
     }
 

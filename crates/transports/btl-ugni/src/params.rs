@@ -229,7 +229,7 @@ const ASSUMED_MDDS: u32 = 1200;
 
 impl UgniParams {
     /// The SMSG limit for a job of `ranks` ranks.
-    pub fn smsg_limit_for(&self, ranks: usize) -> usize {
+    pub(crate) fn smsg_limit_for(&self, ranks: usize) -> usize {
         match (self.smsg_limit, ranks) {
             (0, ..=512) => 8192,
             (0, ..=1024) => 2048,

@@ -109,7 +109,7 @@ impl<H> Buffer<H> {
     }
 
     /// Keeps a message's header words before the payload.
-    pub fn keep_header(&self, words: &[u64]) {
+    pub(crate) fn keep_header(&self, words: &[u64]) {
         for (index, word) in words.iter().enumerate() {
             self.memory.part(index * 8, 8).write(PeerBytes::of(&word.to_ne_bytes()));
         }

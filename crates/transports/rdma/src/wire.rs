@@ -52,7 +52,7 @@ impl Head {
     }
 
     /// An Eager GET request.
-    pub fn get_init(from: Option<u32>, request: &GetInit) -> Head {
+    pub(crate) fn get_init(from: Option<u32>, request: &GetInit) -> Head {
         let mut head = Head::new();
         head.from(from);
         head.push(&sizes(request.header(), request.len).to_ne_bytes());

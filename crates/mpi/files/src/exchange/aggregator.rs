@@ -401,7 +401,7 @@ impl Window {
     }
 
     /// What a stage takes over.
-    pub fn take_pieces(&mut self, views: &Views) -> (Vec<Piece>, Vec<u8>) {
+    pub(crate) fn take_pieces(&mut self, views: &Views) -> (Vec<Piece>, Vec<u8>) {
         let piece = |part: &Part| Piece { view: views[part.rank].clone(), positions: part.positions.clone() };
         (self.parts.iter().map(piece).collect(), std::mem::take(&mut self.stage))
     }

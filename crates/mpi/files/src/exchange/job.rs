@@ -125,7 +125,7 @@ pub struct Finished {
 
 impl Finished {
     /// Gives the exchange what has come of it.
-    pub fn hand_in(self) {
+    pub(crate) fn hand_in(self) {
         *self.results.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(self.done);
     }
 }

@@ -44,7 +44,7 @@ pub fn is_complete(state: &mut State, handle: abi::Request) -> Result<bool> {
 }
 
 /// Whether a request is inactive: null, or persistent and not started.
-pub fn is_inactive(state: &State, handle: abi::Request) -> Result<bool> {
+pub(crate) fn is_inactive(state: &State, handle: abi::Request) -> Result<bool> {
     if handle == abi::REQUEST_NULL {
         return Ok(true);
     }
