@@ -71,7 +71,7 @@ impl Topology {
     }
 
     /// A machine described in another folder than `/sys/devices/system`.
-    pub(crate) fn described_in(root: PathBuf, allowed: CpuSet) -> Topology {
+    pub fn described_in(root: PathBuf, allowed: CpuSet) -> Topology {
         Topology { root, allowed }
     }
 

@@ -29,11 +29,6 @@ impl Policy {
     pub const fn is_oversubscribed(&self) -> bool {
         self.spin.is_zero()
     }
-
-    /// The policy for a node, by whether it has more ranks than cores.
-    pub(crate) const fn for_node(oversubscribed: bool) -> Policy {
-        if oversubscribed { Policy::OVERSUBSCRIBED } else { Policy::DEDICATED }
-    }
 }
 
 /// The state of one wait.

@@ -65,7 +65,6 @@ pub use abort::{Abort, exit_status};
 pub use error::Error;
 pub use job::{Fence, Job};
 pub use join::SegmentBytes;
-pub use launcher::ALLOW_SINGLETON;
 pub use native::kvs_name;
 pub use platform::memory_file::MemoryFile as Segment;
 pub use random::random;

@@ -380,11 +380,6 @@ impl Schedule {
         self.rounds
     }
 
-    /// Whether [`crate::Execution::start`] must be given the irregular block counts.
-    pub(crate) fn is_irregular(&self) -> bool {
-        self.irregular > 0
-    }
-
     /// Whether places depend on more than counts and types: on block counts, or on the epoch.
     pub(crate) fn changes_with_calls(&self) -> bool {
         self.irregular > 0 || self.bounce_buffers

@@ -25,7 +25,7 @@ impl Run {
 /// The bytes of `count` items of a datatype in a user buffer, as a stream with a position.
 ///
 /// The stream is the concatenation of the type map's basic elements in order: what `MPI_Pack` produces. It can be
-/// read (`pack`), written (`unpack`) or enumerated (`next_run`) from any byte, in pieces of any length, at a cost per
+/// read (`pack`), written (`unpack`) or enumerated (`next_runs`) from any byte, in pieces of any length, at a cost per
 /// call of the type's nesting depth. Making one allocates nothing and keeps the pack program alive by itself; the
 /// datatype may be freed meanwhile.
 #[derive(Clone, Debug)]
@@ -133,16 +133,9 @@ impl Convertor {
         moved
     }
 
-    /// The contiguous piece at the current position, cut to `limit` bytes; moves past it. `None` at the end.
-    ///
-    /// Pieces that happen to touch in memory may be given separately.
-    pub(crate) fn next_run(&mut self, limit: usize) -> Option<Run> {
-        let mut runs = [Run::EMPTY];
-        (self.next_runs(&mut runs, limit) == 1).then_some(runs[0])
-    }
-
     /// Fills `runs` with the contiguous pieces from the current position on, at most `limit` bytes in all; returns how
-    /// many were filled and moves past them. 0 means the end (or nothing asked for).
+    /// many were filled and moves past them. 0 means the end (or nothing asked for). Pieces that happen to touch in memory
+    /// may be given separately.
     pub fn next_runs(&mut self, runs: &mut [Run], limit: usize) -> usize {
         let end = self.layout.size.min(self.position.saturating_add(limit as u64));
         let mut list = RunFiller { runs, filled: 0, bytes: 0 };

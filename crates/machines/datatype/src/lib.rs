@@ -39,8 +39,7 @@ mod tiles;
 mod walk;
 
 pub use basic::{
-    Basic, DENSE, FIRST_HANDLE, HANDLES, Kind, NAMED_PAIRS, NamedPair, SIZE, predefined_dense_size,
-    predefined_size,
+    Basic, FIRST_HANDLE, HANDLES, Kind, NAMED_PAIRS, NamedPair, SIZE, predefined_dense_size, predefined_size,
 };
 pub use compact::Ints;
 pub use contents::{Contents, Envelope, Form};

@@ -46,7 +46,7 @@ mod storage;
 mod sync;
 mod view;
 
-pub use access::{Access, Direction, Memory, Tuning, read_each, write_each};
+pub use access::{Access, Direction, Memory, Tuning, read_each};
 pub use batch::{Part, Scratch, is_sparse, pieces_of, span_of};
 pub use error::class_of;
 pub use hints::{Choice, Hints};
@@ -57,5 +57,5 @@ pub use plan::{AccessPlan, Course, Cover, Extent, interleave};
 pub use posix::{Calls, How, Kind, Posix};
 pub use stage::{Counts, Piece, Refusal, Stage, Worked};
 pub use staging::{Staging, Where};
-pub use storage::{Moved, Sink, Storage, read_fully, write_fully};
+pub use storage::{Moved, Sink, Storage, read_fully};
 pub use view::View;

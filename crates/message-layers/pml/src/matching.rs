@@ -66,12 +66,6 @@ impl Pattern {
             && (self.source == message.source || self.source == abi::ANY_SOURCE)
             && (self.tag == message.tag || self.tag == abi::ANY_TAG)
     }
-
-    /// Whether it has no wildcard.
-    #[inline(always)]
-    pub(crate) const fn is_exact(&self) -> bool {
-        self.source >= 0 && self.tag >= 0
-    }
 }
 
 /// Send modes (MPI-5.0 section 3.4). Buffered mode is a standard send of a copy, made above.

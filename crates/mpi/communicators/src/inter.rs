@@ -57,7 +57,7 @@ pub fn create(
 
 /// `MPI_Intercomm_create_from_groups`: the members of both groups meet in a communicator of them all, which goes
 /// again.
-pub(crate) fn create_from_groups(
+pub fn create_from_groups(
     t: &mut Token,
     local_group: abi::Group,
     local_leader: i32,

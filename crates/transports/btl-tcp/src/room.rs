@@ -19,7 +19,7 @@ use crate::network::{LISTENER, Network, Role};
 use crate::pair::{SOON, State};
 use crate::transport::Tcp;
 use std::os::fd::AsFd;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Fewest connections with which processes do not wait for each other for ever: an attempt and a caller.
 pub(crate) const FEWEST: usize = 2;

@@ -1,10 +1,11 @@
 //! Writing to peers: what waits for room in a socket, and what is sent from where it lies.
 
+use crate::conversation::Conversation;
 use crate::frame::{HEAD, OVERHEAD, message_head};
 use crate::network::{Network, Socket};
 use crate::output::{MOST_PIECES, Output};
 use crate::pair::State;
-use crate::transport::{Conversation, Tcp};
+use crate::transport::Tcp;
 use btl::{Peer, Refusal, RemoteKey};
 use mem::UserMem;
 use platform::tcp::Piece;
