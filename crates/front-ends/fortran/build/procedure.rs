@@ -59,7 +59,12 @@ fn declarations(procedure: &Procedure<'_>) -> String {
     let returns = returns(procedure);
     let of = procedure.name();
     let one = |prefix: &str| format!("fn {prefix}{of}({}) -> {returns}; ", types.join(", "));
-    format!("unsafe extern \"C\" {{ {}{}}}\n", one("MPI_"), one("PMPI_"))
+    // A C library may lack what a later version of the standard has; programs that do not call that run over it all the same.
+    format!(
+        "unsafe extern \"C\" {{ {}{}}}\ncore::arch::global_asm!(\".weak MPI_{of}\", \".weak PMPI_{of}\");\n",
+        one("MPI_"),
+        one("PMPI_")
+    )
 }
 
 fn returns(procedure: &Procedure<'_>) -> &'static str {
@@ -138,9 +143,17 @@ fn body(procedure: &Procedure<'_>, c: &str, symbol: &str, buffers: Buffers) -> S
                 ),
                 _ => ("", String::new(), ""),
             };
+            // Where calls are to be fast, all libraries have them.
+            let there = match procedure.has_ierror() && procedure.entry.function.fast.is_none() {
+                true => {
+                    format!("if address_of!({c}{}).is_null() {{ return missing(ierror); }}", procedure.name())
+                }
+                false => String::new(),
+            };
             let over = if origin.is_empty() { "" } else { "drop(origin);" };
-            let work =
-                format!("{staged} {before} {given} {origin} let code = {call}; {over} {ended} {after} {end}");
+            let work = format!(
+                "{there} {staged} {before} {given} {origin} let code = {call}; {over} {ended} {after} {end}"
+            );
             (work, String::new())
         }
     };

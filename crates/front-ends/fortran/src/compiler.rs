@@ -2,8 +2,8 @@
 
 use core::ffi::CStr;
 
-use crate::logical;
 use crate::place::P;
+use crate::{logical, origin};
 
 unsafe extern "C" {
     fn PMPI_Info_create(info: P) -> i32;
@@ -44,6 +44,10 @@ static AT_LOAD: extern "C" fn() = tell;
 
 /// A program that has set these properties by itself keeps what it set.
 extern "C" fn tell() {
+    // Other C libraries may answer these functions only between initialisation and finalisation.
+    if !origin::is_kept() {
+        return;
+    }
     let (mut yes, mut no, mut is_set) = (1_i32, 0_i32, 0_i32);
     let mut info = abi::INFO_NULL.0;
     // SAFETY: the functions may be called at any time; all answers have places of their own.

@@ -41,10 +41,11 @@ mod procedures {
         clippy::unnecessary_cast,
         clippy::useless_conversion
     )]
-    #![allow(clippy::missing_safety_doc, unused_mut, unused_variables, clippy::undocumented_unsafe_blocks)]
+    #![allow(clippy::missing_safety_doc, unused_mut, unused_unsafe, unused_variables)]
+    #![allow(clippy::undocumented_unsafe_blocks)]
 
-    use crate::names::alias;
-    use crate::place::{P, give};
+    use crate::names::{address_of, alias};
+    use crate::place::{P, give, missing};
     use crate::{
         attribute, callback, handle, index, length, logical, origin, section, sentinel, staged, text,
     };

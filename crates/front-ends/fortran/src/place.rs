@@ -3,6 +3,24 @@
 /// An address of the program.
 pub type P = *mut core::ffi::c_void;
 
+unsafe extern "C" {
+    fn PMPI_Comm_call_errhandler(comm: usize, code: i32) -> i32;
+}
+
+/// Fails a call of what the C library does not have.
+///
+/// # Safety
+/// `ierror` is null or the program's.
+#[cold]
+pub unsafe fn missing(ierror: *mut i32) {
+    let code = abi::ERR_UNSUPPORTED_OPERATION;
+    // SAFETY: the caller's promise.
+    unsafe {
+        PMPI_Comm_call_errhandler(abi::COMM_SELF.0, code);
+        give(ierror, code);
+    }
+}
+
 /// Gives the error code to a program that asks for it.
 ///
 /// # Safety

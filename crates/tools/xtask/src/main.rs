@@ -13,7 +13,7 @@ const USAGE: &str = "\
 usage: cargo run -p xtask -- COMMAND
   header               writes mpi.h to standard output
   fortran DIRECTORY    writes mpif.h, mpi.f90 and mpi_f08.f90
-  fortran-calls DIRECTORY   writes a program for each interface that calls all procedures
+  fortran-checks DIRECTORY   writes a program for each interface that calls all procedures, and a C library that sees the calls
   status [--check]     writes docs/status.md, or checks that it is current
   man DIRECTORY        writes one manual page per function to DIRECTORY/man3";
 
@@ -29,7 +29,7 @@ fn main() -> ExitCode {
         ["status"] => write(&status_page(), &status::render(&table)),
         ["status", "--check"] => check(&status_page(), &status::render(&table)),
         ["fortran", directory] => fortran::write(&table, Path::new(directory)),
-        ["fortran-calls", directory] => fortran::write_calls(&table, Path::new(directory)),
+        ["fortran-checks", directory] => fortran::write_checks(&table, Path::new(directory)),
         ["man", directory] => man::write(&table, Path::new(directory)),
         _ => Err(USAGE.to_string()),
     };

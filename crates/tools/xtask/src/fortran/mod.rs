@@ -1,7 +1,7 @@
 //! The Fortran interfaces as text: `mpif.h`, the modules `mpi` and `mpi_f08`. They hold constants and interface bodies only, so
 //! that no object file of theirs is needed: every procedure is in `libmpifort_abi`.
 
-mod calls;
+mod checks;
 mod constants;
 mod f08;
 mod header;
@@ -10,7 +10,7 @@ mod mpi;
 
 use std::path::Path;
 
-pub use calls::write as write_calls;
+pub use checks::write as write_checks;
 
 use function_table::Table;
 
