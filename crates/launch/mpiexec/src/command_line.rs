@@ -102,7 +102,8 @@ fn take_values(
     words: &mut &[OsString],
 ) -> Result<Vec<OsString>, UsageError> {
     let mut values: Vec<OsString> = attached.into_iter().collect();
-    while values.len() < flag.values.len() {
+    let needed = flag.values.iter().filter(|value| !value.starts_with('[')).count();
+    while values.len() < needed {
         let missing = UsageError::MissingValue { flag: written.to_owned(), value: flag.values[values.len()] };
         let (value, rest) = words.split_first().ok_or(missing)?;
         values.push(value.clone());

@@ -28,13 +28,18 @@ pub fn help() -> String {
 
 fn row(flag: &Flag) -> String {
     let names: Vec<String> = flag.names.iter().map(|name| format!("-{name}")).collect();
-    let left = format!("  {} {}", names.join(" "), flag.values.join(" "));
-    let left = left.trim_end();
+    let values: String = flag.values.iter().map(|value| format!("{}{value}", space(value))).collect();
+    let left = format!("  {}{values}", names.join(" "));
     if left.chars().count() < COLUMN {
         format!("{left:COLUMN$}{}", flag.help)
     } else {
         format!("{left}\n{:COLUMN$}{}", "", flag.help)
     }
+}
+
+/// What stands before a value: one that may be left out is attached.
+pub fn space(value: &str) -> &'static str {
+    if value.starts_with('[') { "" } else { " " }
 }
 
 /// Whose mpiexec this is.

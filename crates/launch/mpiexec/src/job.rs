@@ -13,6 +13,7 @@ use crate::hosts::Host;
 use crate::options::JobOptions;
 use crate::rankfile::RankFile;
 use crate::spread::{Spread, Wanted};
+use crate::tools::Tools;
 use crate::usage::{MOST_RANKS, UsageError};
 use crate::{allocation, hosts, parameters, variables};
 
@@ -22,6 +23,8 @@ pub struct Planned {
     pub spec: JobSpec,
     /// Remarks, one line each.
     pub notes: Vec<String>,
+    /// Tools that look at its calls.
+    pub tools: Tools,
 }
 
 /// Turns a command line into a job.
@@ -55,13 +58,14 @@ pub fn plan(line: CommandLine) -> Result<Planned, UsageError> {
         programs.iter().zip(&counts).map(|(program, &count)| wanted(program, &job, count)).collect();
     let hosts = job.hosts.clone();
     let launcher = job.launcher.settle();
-    let recorder = job.record.as_deref().map(recorder).transpose()?;
     let host_of = place(&mut job, &wanted)?;
     check_slots(&job, &wanted)?;
+    let elsewhere = listen.is_some() || hosts.iter().any(|host| !host.is_local());
+    let first = programs.first().map(|program| program.program.clone()).unwrap_or_default();
+    let tools = Tools::new(&job.tools, size(&counts)?, &first, elsewhere)?;
     let programs = programs.into_iter().zip(counts);
     let apps: Vec<App> =
-        programs.map(|(program, count)| app(program, &job, count, recorder.as_ref())).collect();
-    let elsewhere = listen.is_some() || hosts.iter().any(|host| !host.is_local());
+        programs.map(|(program, count)| app(program, &job, count, &tools.variables)).collect();
     let (spec_hosts, host_of) = match elsewhere {
         true => with_ranks(hosts.iter().map(spec_host).collect(), &host_of),
         false => (Vec::new(), Vec::new()),
@@ -87,7 +91,7 @@ pub fn plan(line: CommandLine) -> Result<Planned, UsageError> {
         verbosity: job.verbosity,
         ..usual
     };
-    Ok(Planned { spec, notes })
+    Ok(Planned { spec, notes, tools })
 }
 
 /// Ranks of the whole job. Numbers of the command line, of files and variables become sizes behind this.
@@ -219,7 +223,7 @@ fn check_slots(job: &JobOptions, programs: &[Wanted]) -> Result<(), UsageError> 
     Ok(())
 }
 
-fn app(program: Program, job: &JobOptions, count: u32, recorder: Option<&Variables>) -> App {
+fn app(program: Program, job: &JobOptions, count: u32, tools: &[(OsString, OsString)]) -> App {
     let mut options = program.options;
     if !options.hosts.is_empty() {
         let names: Vec<&str> = options.hosts.iter().map(|host| &*host.name).collect();
@@ -227,9 +231,7 @@ fn app(program: Program, job: &JobOptions, count: u32, recorder: Option<&Variabl
     }
     let inherit = options.inherit.or_else(|| job.inherit.clone()).unwrap_or_default();
     let mut set = job.set.clone();
-    if let Some(recorder) = recorder {
-        set.extend(recorder.iter().cloned());
-    }
+    set.extend(tools.iter().cloned());
     if let Some(prefix) = &options.prefix {
         set.push(prepend("PATH", &prefix.join("bin")));
         set.push(prepend("LD_LIBRARY_PATH", &prefix.join("lib")));
@@ -246,26 +248,8 @@ fn app(program: Program, job: &JobOptions, count: u32, recorder: Option<&Variabl
     }
 }
 
-/// Variables and their values.
-type Variables = [(OsString, OsString); 2];
-
-/// What has each rank load the recorder and write to `folder`.
-fn recorder(folder: &Path) -> Result<Variables, UsageError> {
-    let installed = env::current_exe().ok().and_then(|own| Some(own.parent()?.parent()?.join(RECORDER)));
-    let library = installed.filter(|library| library.exists()).ok_or(UsageError::Unsupported {
-        what: "-record",
-        seen: "this mpiexec has no lib/libalhena_record.so beside it",
-        next: "install Alhena whole: make install PREFIX=DIR",
-    })?;
-    let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_path_buf());
-    Ok([prepend("LD_PRELOAD", &library), ("ALHENA_RECORD".into(), folder.into_os_string())])
-}
-
-/// The recorder, from the root of the installation.
-const RECORDER: &str = "lib/libalhena_record.so";
-
 /// A search path with `directory` in front.
-fn prepend(name: &str, directory: &Path) -> (OsString, OsString) {
+pub fn prepend(name: &str, directory: &Path) -> (OsString, OsString) {
     let mut value = directory.as_os_str().to_owned();
     if let Some(rest) = env::var_os(name).filter(|rest| !rest.is_empty()) {
         value.push(":");

@@ -17,6 +17,7 @@ mod phrasebook;
 mod rankfile;
 mod spread;
 mod text_file;
+mod tools;
 mod usage;
 mod variables;
 
@@ -59,7 +60,10 @@ fn main() -> ExitCode {
         complain(note);
     }
     match rte::run(planned.spec) {
-        Ok(code) => ExitCode::from(code),
+        Ok(code) => {
+            planned.tools.report(code);
+            ExitCode::from(code)
+        }
         Err(error) => refuse(&error, error.exit_code()),
     }
 }

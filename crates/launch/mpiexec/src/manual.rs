@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use crate::flags::TOPICS;
+use crate::help::space;
 
 /// The page, in the language of `man`.
 pub fn page() -> String {
@@ -19,8 +20,11 @@ pub fn page() -> String {
         for flag in flags {
             let names: Vec<String> =
                 flag.names.iter().map(|name| format!("\\fB\\-{}\\fR", escape(name))).collect();
-            let values: Vec<String> =
-                flag.values.iter().map(|value| format!(" \\fI{}\\fR", escape(value))).collect();
+            let values: Vec<String> = flag
+                .values
+                .iter()
+                .map(|value| format!("{}\\fI{}\\fR", space(value), escape(value)))
+                .collect();
             let _ = writeln!(text, ".TP\n{}{}\n{}", names.join(", "), values.concat(), escape(flag.help));
         }
     }

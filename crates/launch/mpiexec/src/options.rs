@@ -10,6 +10,7 @@ use rte::spec::{Inherit, Output, Stdin, Verbosity};
 use crate::hosts::Host;
 use crate::launcher::LauncherOptions;
 use crate::rankfile::RankFile;
+use crate::tools::ToolOptions;
 
 /// Everything given so far.
 #[derive(Clone, Debug, Default)]
@@ -69,8 +70,8 @@ pub struct JobOptions {
     pub parameters: Vec<(String, String)>,
     /// Flags that were accepted without effect, and what takes their place.
     pub without_effect: Vec<(&'static str, &'static str)>,
-    /// `-record`: where the calls of each rank are written.
-    pub record: Option<PathBuf>,
+    /// Tools that look at the ranks' calls.
+    pub tools: ToolOptions,
     /// `-configfile`, `-app`: read the programs from here.
     pub config_file: Option<PathBuf>,
     /// `-help` or `-version`.
@@ -140,7 +141,7 @@ impl Default for JobOptions {
             per_host: None,
             parameters: Vec::new(),
             without_effect: Vec::new(),
-            record: None,
+            tools: ToolOptions::default(),
             config_file: None,
             show: None,
         }

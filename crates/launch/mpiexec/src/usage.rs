@@ -67,6 +67,13 @@ pub enum UsageError {
         /// What to do instead.
         next: &'static str,
     },
+    /// A file that belongs to the installation is not there.
+    NotInstalled {
+        /// Its place in it.
+        file: &'static str,
+    },
+    /// There is no memory for the tables of a tool.
+    Tables(io::Error),
     /// A rank file that does not fit the job.
     RankFile {
         /// The file.
@@ -157,6 +164,15 @@ impl fmt::Display for UsageError {
             UsageError::Unsupported { what, seen, next } => {
                 write!(f, "reading the command line: {what} is not supported\n  seen: {seen}\n  next: {next}")
             }
+            UsageError::NotInstalled { file } => write!(
+                f,
+                "loading a tool into the ranks: not possible\n  seen: this mpiexec has no {file} beside it\n  \
+                 next: install Alhena whole: make install PREFIX=DIR"
+            ),
+            UsageError::Tables(error) => write!(
+                f,
+                "making memory for the ranks' tables: not possible\n  seen: {error}\n  next: see `free -m` and `ulimit -a`"
+            ),
             UsageError::RankFile { path, seen } => write!(
                 f,
                 "placing the ranks by the rank file {}: not possible\n  seen: {seen}\n  \

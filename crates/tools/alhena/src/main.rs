@@ -5,6 +5,7 @@ mod bench;
 mod doctor;
 mod info;
 mod prefix;
+mod profile;
 mod simulate;
 mod worker;
 
@@ -31,6 +32,8 @@ enum Command {
     Bench(Box<bench::Arguments>),
     /// The library's protocols on virtual time: a Cray XE6 of any size, in this process
     Sim(simulate::Arguments),
+    /// Shows or compares profiles that mpiexec -profile has written
+    Profile(profile::Arguments),
     /// Joins a job whose `mpiexec -listen` waits for workers
     Worker(worker::Arguments),
     /// Writes the manual pages of this program to a directory
@@ -49,6 +52,7 @@ fn main() -> ExitCode {
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Sim(arguments) => simulate::run(&arguments),
+        Command::Profile(arguments) => profile::run(&arguments),
         Command::Worker(arguments) => worker::run(&arguments),
         Command::Manual { directory } => {
             clap_mangen::generate_to(<Cli as clap::CommandFactory>::command(), directory).map_err(Into::into)

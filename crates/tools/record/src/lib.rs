@@ -1,67 +1,62 @@
-//! The recorder: a library that is loaded before `libmpi_abi` and writes down each rank's MPI calls.
+//! The recorder: a tool over the wrappers that writes down each rank's MPI calls. `mpiexec -record DIR` asks for it and
+//! names the folder; the format is that of the crate `recording`.
 //!
-//! ```text
-//!   the program ── MPI_Send ──▶ this library ── PMPI_Send ──▶ libmpi_abi
-//!                                    │
-//!                                    └─▶ DIR/rank.N.rec       format: the crate `recording`
-//! ```
-//!
-//! `mpiexec -record DIR` loads it and names the folder. It uses MPI's own profiling interface (MPI-5.0 section 15.2),
-//! so a job that is not recorded pays nothing, and the library does not know of it. A call that is recorded costs four
-//! readings of clocks and some ten bytes of memory, written every [`BLOCK`] bytes. Programs that are linked statically
-//! are not seen, nor are the calls before `MPI_Init` and those of sessions without it.
-#![allow(clippy::missing_safety_doc, reason = "all functions here are MPI's, and keep its contract")]
+//! A call that is recorded costs four readings of clocks and some ten bytes of memory, written every [`BLOCK`] bytes. Calls
+//! before `MPI_Init` and those of sessions without it are not recorded.
+#![forbid(unsafe_code)]
 
-mod call;
-mod real;
 mod state;
+mod values;
+
+use interpose::{Call, Tool, clock};
 
 /// Bytes that are collected before they are written to the file.
 const BLOCK: usize = 1 << 20;
 
-/// Wraps one function: `call` takes what is written before and after it.
-macro_rules! wrapper {
-    (
-        $number:literal, $name:ident, $real:literal, ($($argument:ident: $type:ty),*), ($($value:ident),*),
-        $call:ident, { $($before:tt)* }, { $($after:tt)* }
-    ) => {
-        /// The MPI function of this name.
-        #[unsafe(no_mangle)]
-        #[allow(unused_mut, reason = "some functions have nothing to write")]
-        pub unsafe extern "C" fn $name($($argument: $type),*) -> i32 {
-            static REAL: Real = Real::new(concat!($real, "\0"));
-            // SAFETY: the library's function of this name takes these arguments (both are made from one table).
-            let real = unsafe { core::mem::transmute::<usize, unsafe extern "C" fn($($type),*) -> i32>(REAL.address()) };
-            let Some(mut $call) = Call::begin($number, stringify!($name)) else {
-                // SAFETY: the caller keeps the function's contract.
-                let answer = unsafe { real($($value),*) };
-                crate::state::after(stringify!($name), answer);
-                return answer;
-            };
-            $($before)*
-            $call.starts();
-            // SAFETY: the caller keeps the function's contract.
-            let answer = unsafe { real($($value),*) };
-            $call.ended();
-            if answer == 0 {
-                $($after)*
-            }
-            $call.write();
-            answer
-        }
-    };
+/// The tool.
+pub static RECORDER: Recorder = Recorder;
+
+/// The recorder of this process.
+pub struct Recorder;
+
+/// What is kept of a call while the library's function runs.
+struct Begun {
+    /// When the program called, and the processor time of the thread so far, both in nanoseconds.
+    entered: (u64, u64),
+    values: Vec<i64>,
 }
 
-mod wrappers {
-    #![allow(
-        non_snake_case,
-        clippy::too_many_arguments,
-        clippy::useless_conversion,
-        clippy::unnecessary_cast
-    )]
+impl Tool for Recorder {
+    fn begin(&self) -> bool {
+        state::is_wanted()
+    }
 
-    use crate::call::Call;
-    use crate::real::Real;
+    fn enter(&self, call: &Call<'_>) -> usize {
+        if !state::is_running() || !values::is_recorded(call.function) {
+            return 0;
+        }
+        let begun = Begun { entered: (clock::now(), clock::thread_time()), values: values::before(call) };
+        // The recording ends here: after these calls nothing can be asked, and the second does not return.
+        if matches!(call.function.name, "MPI_Finalize" | "MPI_Abort") {
+            state::with(|recording| recording.call(call, begun.entered, 0, &[]));
+            state::end();
+            return 0;
+        }
+        state::keep(begun)
+    }
 
-    include!(concat!(env!("OUT_DIR"), "/wrappers.rs"));
+    fn leave(&self, call: &Call<'_>, word: usize, code: i32) {
+        let Some(mut begun) = state::take(word) else {
+            // A call that was not recorded has ended: after `MPI_Init` the recording begins.
+            if code == 0 && matches!(call.function.name, "MPI_Init" | "MPI_Init_thread") {
+                state::begin();
+            }
+            return;
+        };
+        if code == 0 {
+            values::after(call, &mut begun.values);
+        }
+        let took = call.ended().saturating_sub(call.started());
+        state::with(|recording| recording.call(call, begun.entered, took, &begun.values));
+    }
 }

@@ -52,15 +52,6 @@ pub const FLAGS: &[Flag] = &[
         },
     },
     Flag {
-        names: &["record"],
-        values: &["DIR"],
-        help: "write the MPI calls of each rank and the time between them to DIR/rank.N.rec; see alhena sim replay",
-        apply: |options, values| {
-            options.job.record = Some(values[0].clone().into());
-            Ok(())
-        },
-    },
-    Flag {
         names: &["disable-auto-cleanup"],
         values: &[],
         help: "let the others go on when one rank fails",

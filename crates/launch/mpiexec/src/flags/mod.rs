@@ -6,6 +6,7 @@ mod environment;
 mod habits;
 mod output;
 pub mod placement;
+mod tools;
 
 use std::ffi::{OsStr, OsString};
 
@@ -16,7 +17,7 @@ use crate::usage::UsageError;
 pub struct Flag {
     /// Its names without dashes; the first is the one in the help text.
     pub names: &'static [&'static str],
-    /// What follows it; empty for a flag without values.
+    /// What follows it; empty for a flag without values. A value in brackets may be left out, and must be attached.
     pub values: &'static [&'static str],
     /// One line of help.
     pub help: &'static str,
@@ -39,11 +40,12 @@ impl From<UsageError> for Complaint {
 }
 
 /// All flags, by topic.
-pub const TOPICS: [(&str, &[Flag]); 6] = [
+pub const TOPICS: [(&str, &[Flag]); 7] = [
     ("How many ranks, and where", counts::FLAGS),
     ("Environment and directory", environment::FLAGS),
     ("Placement on processors", placement::FLAGS),
     ("Input and output", output::FLAGS),
+    ("Tools", tools::FLAGS),
     ("Control", control::FLAGS),
     ("Of other launchers", habits::FLAGS),
 ];

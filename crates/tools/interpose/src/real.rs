@@ -1,28 +1,20 @@
 //! The library's own functions, found when they are first called.
 //!
-//! This library is in every process that `mpiexec` starts, also in those that load no MPI library, or load it later (an
+//! The wrappers are in every process that `mpiexec` starts, also in those that load no MPI library, or load it later (an
 //! interpreter does). So nothing here may be linked to it.
 
-use core::ffi::{c_char, c_int, c_void};
+use core::ffi::CStr;
 use core::sync::atomic::{AtomicUsize, Ordering};
-
-unsafe extern "C" {
-    fn dlopen(file: *const c_char, flags: c_int) -> *mut c_void;
-    fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
-}
-
-const RTLD_LAZY: c_int = 1;
-const RTLD_NOLOAD: c_int = 4;
 
 /// A function of the library, by name.
 pub struct Real {
-    name: &'static str,
+    name: &'static CStr,
     address: AtomicUsize,
 }
 
 impl Real {
-    /// `name` ends with a NUL.
-    pub const fn new(name: &'static str) -> Real {
+    /// The function of this name.
+    pub const fn new(name: &'static CStr) -> Real {
         Real { name, address: AtomicUsize::new(0) }
     }
 
@@ -35,14 +27,14 @@ impl Real {
         }
         // SAFETY: both names end with a NUL; a library that is there already is only counted once more.
         let found = unsafe {
-            let library = dlopen(c"libmpi_abi.so.1".as_ptr(), RTLD_LAZY | RTLD_NOLOAD);
-            dlsym(library, self.name.as_ptr().cast())
+            let library = libc::dlopen(c"libmpi_abi.so.1".as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
+            libc::dlsym(library, self.name.as_ptr())
         } as usize;
         if found == 0 {
             eprintln!(
-                "alhena: recording MPI calls failed\n  seen: {} is not in libmpi_abi.so.1, which this process has to \
-                 have\n  next: start it without -record",
-                self.name.trim_end_matches('\0')
+                "alhena: calling {} failed\n  seen: it is not in libmpi_abi.so.1, which this process has to have\n  \
+                 next: start it without -profile, -check, -trace and -record",
+                self.name.to_string_lossy()
             );
             std::process::abort();
         }

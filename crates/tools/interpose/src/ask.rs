@@ -1,0 +1,114 @@
+//! Questions to the library that several tools ask.
+//!
+//! A question about a handle that is none goes to the program's error handler, under the name of a function that the program
+//! did not call. So handles are asked about after the library has accepted them.
+
+use crate::real::Real;
+
+/// The handle of no communicator.
+pub const COMM_NULL: usize = abi::COMM_NULL.0;
+/// The handle of `MPI_COMM_WORLD`.
+pub const COMM_WORLD: usize = abi::COMM_WORLD.0;
+
+macro_rules! two {
+    ($(#[$doc:meta])* $name:ident, $real:literal, $answer:ty) => {
+        $(#[$doc])*
+        pub fn $name(handle: usize) -> $answer {
+            static REAL: Real = Real::new($real);
+            let mut answer: $answer = 0;
+            // SAFETY: the function takes a handle and a pointer to what it answers.
+            unsafe {
+                core::mem::transmute::<usize, unsafe extern "C" fn(usize, *mut $answer) -> i32>(REAL.address())(
+                    handle,
+                    &raw mut answer,
+                )
+            };
+            answer
+        }
+    };
+}
+
+two!(/// The rank of this process in a communicator.
+    comm_rank, c"PMPI_Comm_rank", i32);
+two!(/// The size of a communicator; of its own group where it has two.
+    comm_size, c"PMPI_Comm_size", i32);
+two!(/// Whether a communicator has two groups.
+    comm_test_inter, c"PMPI_Comm_test_inter", i32);
+two!(/// The group of a communicator, to be freed.
+    comm_group, c"PMPI_Comm_group", usize);
+two!(/// The other group of a communicator, to be freed.
+    comm_remote_group, c"PMPI_Comm_remote_group", usize);
+two!(/// The group of a window, to be freed.
+    win_group, c"PMPI_Win_get_group", usize);
+two!(/// The size of a group.
+    group_size, c"PMPI_Group_size", i32);
+two!(/// The bytes of a datatype's data.
+    type_size_of, c"PMPI_Type_size_c", i64);
+
+/// The bytes of a datatype's data; 0 for none.
+pub fn type_size(datatype: usize) -> i64 {
+    if datatype == abi::DATATYPE_NULL.0 || datatype == 0 { 0 } else { type_size_of(datatype) }
+}
+
+/// Frees a group.
+pub fn group_free(mut group: usize) {
+    static REAL: Real = Real::new(c"PMPI_Group_free");
+    // SAFETY: the function takes a pointer to a group.
+    unsafe {
+        core::mem::transmute::<usize, unsafe extern "C" fn(*mut usize) -> i32>(REAL.address())(&raw mut group)
+    };
+}
+
+/// The ranks of `group` in `MPI_COMM_WORLD`, or `None` for those that are not in it. Frees the group.
+pub fn world_ranks(group: usize) -> Vec<Option<u32>> {
+    static TRANSLATE: Real = Real::new(c"PMPI_Group_translate_ranks");
+    let world = comm_group(COMM_WORLD);
+    let size = group_size(group).max(0);
+    let (from, mut to) = ((0..size).collect::<Vec<i32>>(), vec![-1i32; size as usize]);
+    // SAFETY: the function takes a group, a number, that many ranks, a group, and room for as many ranks.
+    unsafe {
+        core::mem::transmute::<usize, unsafe extern "C" fn(usize, i32, *const i32, usize, *mut i32) -> i32>(
+            TRANSLATE.address(),
+        )(group, size, from.as_ptr(), world, to.as_mut_ptr())
+    };
+    group_free(group);
+    group_free(world);
+    to.into_iter().map(|rank| u32::try_from(rank).ok()).collect()
+}
+
+/// Neighbours that this process sends to, by the topology of a communicator; 0 where it has none.
+pub fn destinations(comm: usize) -> usize {
+    static TOPOLOGY: Real = Real::new(c"PMPI_Topo_test");
+    static DIMENSIONS: Real = Real::new(c"PMPI_Cartdim_get");
+    static NEIGHBOURS: Real = Real::new(c"PMPI_Graph_neighbors_count");
+    static DISTRIBUTED: Real = Real::new(c"PMPI_Dist_graph_neighbors_count");
+    let mut kind = 0i32;
+    let (mut count, mut other, mut weighted) = (0i32, 0i32, 0i32);
+    // SAFETY: each function takes a communicator, a rank where there is one, and pointers to ints.
+    unsafe {
+        let one = |real: &Real, answer: *mut i32| {
+            core::mem::transmute::<usize, unsafe extern "C" fn(usize, *mut i32) -> i32>(real.address())(
+                comm, answer,
+            )
+        };
+        one(&TOPOLOGY, &raw mut kind);
+        match kind {
+            abi::CART => {
+                one(&DIMENSIONS, &raw mut count);
+                count *= 2;
+            }
+            abi::GRAPH => {
+                core::mem::transmute::<usize, unsafe extern "C" fn(usize, i32, *mut i32) -> i32>(
+                    NEIGHBOURS.address(),
+                )(comm, comm_rank(comm), &raw mut count);
+            }
+            abi::DIST_GRAPH => {
+                core::mem::transmute::<usize, unsafe extern "C" fn(usize, *mut i32, *mut i32, *mut i32) -> i32>(
+                    DISTRIBUTED.address(),
+                )(comm, &raw mut other, &raw mut count, &raw mut weighted);
+            }
+            _ => {}
+        }
+    }
+    count.max(0) as usize
+}

@@ -1,0 +1,153 @@
+//! One call of the program, with its arguments.
+
+use crate::caller;
+use crate::function::{Argument, Direction, FUNCTIONS, Function, Kind, Shape};
+
+/// Words that a frame has for the wrappers themselves.
+pub const LOCALS: usize = 10;
+/// Arguments that the calling convention passes in registers.
+const IN_REGISTERS: usize = 6;
+
+/// A call on the stack, as the entry of its wrapper lays it out.
+#[repr(C)]
+pub struct Frame {
+    /// The function's number.
+    pub number: usize,
+    /// When the library's function was called, in nanoseconds of [`crate::clock::now`].
+    pub started: u64,
+    /// When it returned.
+    pub ended: u64,
+    /// What each tool keeps from the beginning of a call to its end.
+    pub words: [usize; LOCALS - 3],
+    /// The first arguments.
+    pub registers: [usize; IN_REGISTERS],
+    /// The caller's frame pointer.
+    pub frame_pointer: usize,
+    /// Where the call returns to.
+    pub return_address: usize,
+    /// The other arguments follow.
+    pub stack: [usize; 0],
+}
+
+impl Frame {
+    /// The frame of a call whose place is not known.
+    pub fn new(number: usize, registers: [usize; IN_REGISTERS]) -> Frame {
+        let (started, ended) = (0, 0);
+        let words = [0; LOCALS - 3];
+        let (frame_pointer, return_address) = (0, 0);
+        Frame { number, started, ended, words, registers, frame_pointer, return_address, stack: [] }
+    }
+}
+
+/// A call that a tool looks at.
+#[derive(Clone, Copy)]
+pub struct Call<'a> {
+    /// What is called.
+    pub function: &'static Function,
+    frame: &'a Frame,
+}
+
+impl<'a> Call<'a> {
+    /// The call of a frame.
+    ///
+    /// # Safety
+    /// The frame is one that an entry has laid out, with all arguments of its function.
+    pub unsafe fn of(frame: &'a Frame) -> Call<'a> {
+        Call { function: &FUNCTIONS[frame.number], frame }
+    }
+
+    /// The function's number in [`FUNCTIONS`].
+    pub fn number(&self) -> usize {
+        self.frame.number
+    }
+
+    /// When the library's function was called, in nanoseconds of [`crate::clock::now`].
+    pub fn started(&self) -> u64 {
+        self.frame.started
+    }
+
+    /// When the library's function returned.
+    pub fn ended(&self) -> u64 {
+        self.frame.ended
+    }
+
+    /// The address to which the program's call returns; a call through Fortran's library is the one of the Fortran program.
+    pub fn site(&self) -> usize {
+        caller::of(self.frame)
+    }
+
+    /// The word of argument `place`: what is there of a number that has 32 bits is its lower half.
+    pub fn word(&self, place: usize) -> usize {
+        debug_assert!(place < self.function.arguments.len());
+        match place.checked_sub(IN_REGISTERS) {
+            None => self.frame.registers[place],
+            // SAFETY: `of` promises that the arguments behind the registers follow the frame.
+            Some(place) => unsafe { *self.frame.stack.as_ptr().add(place) },
+        }
+    }
+
+    /// A number, whatever its width.
+    pub fn number_at(&self, place: usize) -> i64 {
+        let word = self.word(place);
+        match self.function.arguments[place].kind {
+            Kind::Int => i64::from(word as i32),
+            Kind::Count | Kind::Displ if !self.function.wide => i64::from(word as i32),
+            _ => word as i64,
+        }
+    }
+
+    /// A handle, by value or through a pointer; 0 where the pointer is NULL.
+    pub fn handle(&self, place: usize) -> usize {
+        match self.function.arguments[place].is_value() {
+            true => self.word(place),
+            false => self.element(place, 0) as usize,
+        }
+    }
+
+    /// Element `index` of what argument `place` points to: a number or a handle. 0 where the pointer is NULL.
+    pub fn element(&self, place: usize, index: usize) -> i64 {
+        let pointer = self.word(place);
+        if pointer == 0 {
+            return 0;
+        }
+        let narrow = match self.function.arguments[place].kind {
+            Kind::Int => true,
+            Kind::Count | Kind::Displ => !self.function.wide,
+            _ => false,
+        };
+        // SAFETY: MPI's contract: the pointer leads to that many elements of the argument's kind, aligned as C has them.
+        unsafe {
+            match narrow {
+                true => i64::from(*(pointer as *const i32).add(index)),
+                false => *(pointer as *const i64).add(index),
+            }
+        }
+    }
+
+    /// The length of an array whose length is an argument, at most what an `int` can count.
+    pub fn length(&self, place: usize) -> usize {
+        match self.function.arguments[place].shape {
+            Shape::Array(length) => self.number_at(length).clamp(0, i64::from(i32::MAX)) as usize,
+            _ => 1,
+        }
+    }
+
+    /// The arguments with their places.
+    pub fn arguments(&self) -> impl Iterator<Item = (usize, &'static Argument)> {
+        self.function.arguments.iter().enumerate()
+    }
+
+    /// The requests that go in, before the call changes them.
+    pub fn requests_in(&self) -> Vec<usize> {
+        let goes_in =
+            |(_, it): &(usize, &Argument)| it.kind == Kind::Request && it.direction != Direction::Out;
+        let mut all = Vec::new();
+        for (place, argument) in self.arguments().filter(goes_in) {
+            match argument.is_value() {
+                true => all.push(self.word(place)),
+                false => all.extend((0..self.length(place)).map(|index| self.element(place, index) as usize)),
+            }
+        }
+        all
+    }
+}

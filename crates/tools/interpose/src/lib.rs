@@ -1,0 +1,36 @@
+//! What tools see of a program's MPI calls: one set of wrappers, made from the function table, serves them all.
+//!
+//! ```text
+//!   program ── MPI_Send ──▶ preload: one entry a function ──▶ each tool's enter ──▶ PMPI_Send of libmpi_abi
+//!                                                        ◀── each tool's leave ◀──
+//! ```
+//!
+//! The wrappers stand on MPI's profiling interface (MPI-5.0 section 15.2): a library that is loaded before `libmpi_abi`. So a
+//! job without tools pays nothing, and the MPI library knows of none. Calls of Fortran programs come through the C names
+//! once; their place is that of the Fortran call ([`Call::site`]).
+//!
+//! Here are the functions as data ([`FUNCTIONS`]), a call with its arguments ([`Call`]), and questions to the library that
+//! several tools ask ([`ask`]). A tool is a [`Tool`]; the crate `preload` lists them and exports the wrappers.
+
+pub mod ask;
+mod call;
+mod caller;
+pub mod clock;
+mod function;
+pub mod modules;
+mod real;
+
+pub use call::{Call, Frame};
+pub use caller::find_shims;
+pub use function::{Argument, Direction, FUNCTIONS, Function, Kind, Shape};
+pub use real::Real;
+
+/// A tool over the wrappers.
+pub trait Tool: Sync {
+    /// Whether the tool is wanted in this process; asked once, at the first call.
+    fn begin(&self) -> bool;
+    /// A call begins. The word comes back in [`Tool::leave`]; where an error handler throws, that is never called.
+    fn enter(&self, call: &Call<'_>) -> usize;
+    /// The call has ended with this error code.
+    fn leave(&self, call: &Call<'_>, word: usize, code: i32);
+}

@@ -1,0 +1,53 @@
+//! `libalhena_preload`: exports a wrapper for each MPI function, and lists the tools that stand on them.
+//!
+//! `mpiexec` has the ranks load it (`LD_PRELOAD`) where a tool is asked for, and names the tools in the environment. Programs
+//! that are linked statically are not seen.
+#![allow(clippy::missing_safety_doc, reason = "all functions here are MPI's, and keep its contract")]
+
+mod entry;
+
+use interpose::{Call, Frame, Tool, clock};
+use std::sync::OnceLock;
+
+/// Every tool, in the order in which they see the beginning of a call.
+static TOOLS: [&dyn Tool; 2] = [&record::RECORDER, &profile::PROFILER];
+
+/// Those that are wanted here.
+static WANTED: OnceLock<Vec<(usize, &'static dyn Tool)>> = OnceLock::new();
+
+fn wanted() -> &'static [(usize, &'static dyn Tool)] {
+    WANTED.get_or_init(|| {
+        interpose::find_shims();
+        TOOLS.iter().copied().enumerate().filter(|(_, tool)| tool.begin()).collect()
+    })
+}
+
+/// The library's function, and how many of its arguments are passed on the stack.
+#[repr(C)]
+pub struct Real {
+    address: usize,
+    on_stack: usize,
+}
+
+/// A call begins: what the entry is to call.
+unsafe extern "C" fn enter(frame: &mut Frame) -> Real {
+    for &(index, tool) in wanted() {
+        // SAFETY: the entry has laid the frame out.
+        frame.words[index] = tool.enter(&unsafe { Call::of(frame) });
+    }
+    let function = &interpose::FUNCTIONS[frame.number];
+    let real =
+        Real { address: function.real.address(), on_stack: function.arguments.len().saturating_sub(6) };
+    frame.started = clock::now();
+    real
+}
+
+/// The library's function has returned `code`.
+unsafe extern "C" fn leave(frame: &mut Frame, code: i32) -> i32 {
+    frame.ended = clock::now();
+    for &(index, tool) in wanted().iter().rev() {
+        // SAFETY: as in `enter`.
+        tool.leave(&unsafe { Call::of(frame) }, frame.words[index], code);
+    }
+    code
+}

@@ -1,0 +1,190 @@
+//! Rows of the tables by what they stand for.
+
+use std::sync::Mutex;
+use std::sync::atomic::{
+    AtomicU32, AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
+
+use interpose::modules;
+
+use crate::tables::{self, BINS, MODULES, NO_MODULE, PAIRS, SITES, Table, at, site};
+
+/// Rows of one table by key: this process's own index, since several programs may write into the tables one after the
+/// other, and what a reader finds there need not be searched.
+pub struct Index<const N: usize> {
+    /// Keys; 0: free. A key is written after its row's number.
+    keys: [AtomicU64; N],
+    rows: [AtomicU32; N],
+}
+
+/// Places that are tried for a key.
+const TRIES: usize = 32;
+
+impl<const N: usize> Index<N> {
+    /// One without keys.
+    pub const fn new() -> Index<N> {
+        Index { keys: [const { AtomicU64::new(0) }; N], rows: [const { AtomicU32::new(0) }; N] }
+    }
+
+    fn places(key: u64) -> impl Iterator<Item = usize> {
+        let first = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize;
+        (0..TRIES).map(move |step| (first + step) % N)
+    }
+
+    /// The row of `key`, which must not be 0.
+    #[inline]
+    pub fn find(&self, key: u64) -> Option<usize> {
+        for place in Self::places(key) {
+            match self.keys[place].load(Acquire) {
+                found if found == key => return Some(self.rows[place].load(Relaxed) as usize),
+                0 => return None,
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// Enters a row. One thread at a time. `false`: the places of this key are taken.
+    fn insert(&self, key: u64, row: usize) -> bool {
+        let free = Self::places(key).find(|&place| self.keys[place].load(Relaxed) == 0);
+        if let Some(place) = free {
+            self.rows[place].store(row as u32, Relaxed);
+            // Release: who finds the key finds the row.
+            self.keys[place].store(key, Release);
+        }
+        free.is_some()
+    }
+}
+
+static SITE_INDEX: Index<8192> = Index::new();
+static BIN_INDEX: Index<4096> = Index::new();
+static PAIR_INDEX: Index<8192> = Index::new();
+
+/// Held while a row is added.
+static ADDING: Mutex<()> = Mutex::new(());
+
+/// The row of the calls of `function` that return to `address`.
+#[inline]
+pub fn site(words: &[AtomicU64], address: usize, function: usize) -> Option<usize> {
+    // Addresses of user space have 47 bits.
+    let key = address as u64 & 0xffff_ffff_ffff | (function as u64 + 1) << 48;
+    SITE_INDEX.find(key).or_else(|| add(&SITE_INDEX, key, || new_site(words, address, function)))
+}
+
+/// The row of the calls of `function` with these classes of size.
+#[inline]
+pub fn bin(words: &[AtomicU64], function: usize, comm: u8, size: u8) -> Option<usize> {
+    let key = (function as u64 + 1) << 32 | u64::from(comm) << 8 | u64::from(size);
+    BIN_INDEX.find(key).or_else(|| add(&BIN_INDEX, key, || row_of(words, &BINS, key)))
+}
+
+/// The row of what is sent to `peer`.
+#[inline]
+pub fn pair(words: &[AtomicU64], peer: u32) -> Option<usize> {
+    let key = u64::from(peer) + 1;
+    PAIR_INDEX.find(key).or_else(|| add(&PAIR_INDEX, key, || row_of(words, &PAIRS, key)))
+}
+
+#[cold]
+fn add<const N: usize>(index: &Index<N>, key: u64, row: impl FnOnce() -> Option<usize>) -> Option<usize> {
+    let _guard = ADDING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    // Another thread may have added it meanwhile.
+    index.find(key).or_else(|| row().filter(|&row| index.insert(key, row)))
+}
+
+/// The row whose first word is `key`; a new one where there is none.
+fn row_of(words: &[AtomicU64], table: &Table, key: u64) -> Option<usize> {
+    let known = (0..table.len(words)).find(|&row| table.row(words, row)[0].load(Relaxed) == key);
+    known.or_else(|| append(words, table, |row| row[0].store(key, Relaxed)))
+}
+
+fn append(words: &[AtomicU64], table: &Table, fill: impl FnOnce(&[AtomicU64])) -> Option<usize> {
+    let row = table.len(words);
+    if row == table.rows {
+        return None;
+    }
+    fill(table.row(words, row));
+    // Release: a reader that counts the row sees what it stands for.
+    words[table.used].store(row as u64 + 1, Release);
+    Some(row)
+}
+
+fn new_site(words: &[AtomicU64], address: usize, function: usize) -> Option<usize> {
+    let (module, offset) = module(words, address);
+    let key = (function as u64 + 1) << 32 | module;
+    let is_it = |row: &usize| {
+        let row = SITES.row(words, *row);
+        row[site::KEY].load(Relaxed) == key && row[site::OFFSET].load(Relaxed) == offset
+    };
+    (0..SITES.len(words)).find(is_it).or_else(|| {
+        append(words, &SITES, |row| {
+            row[site::KEY].store(key, Relaxed);
+            row[site::OFFSET].store(offset, Relaxed);
+            for sum in [site::TIME, site::SENT, site::MOVED] {
+                row[sum + 2].store(u64::MAX, Relaxed);
+            }
+        })
+    })
+}
+
+/// The module of an address, entered where it is new, and the address in its file.
+fn module(words: &[AtomicU64], address: usize) -> (u64, u64) {
+    let Some(module) = modules::of(address) else { return (NO_MODULE, address as u64) };
+    let offset = address.wrapping_sub(module.bias) as u64;
+    let is_it = |row: &usize| {
+        let row = MODULES.row(words, *row);
+        [module.bias, module.begin, module.end]
+            .iter()
+            .zip(row)
+            .all(|(&has, word)| word.load(Relaxed) == has as u64)
+    };
+    let row = (0..MODULES.len(words)).find(is_it);
+    let row = row.or_else(|| append(words, &MODULES, |row| tables::put_module(row, &module)));
+    row.map_or((NO_MODULE, address as u64), |row| (row as u64, offset))
+}
+
+/// Forgets all counts, and keeps places.
+pub fn reset(words: &[AtomicU64]) {
+    let clear = |table: &Table, from: usize| {
+        for row in 0..table.len(words) {
+            table.row(words, row)[from..].iter().for_each(|word| word.store(0, Relaxed));
+        }
+    };
+    clear(&SITES, site::TIME);
+    for row in 0..SITES.len(words) {
+        for sum in [site::TIME, site::SENT, site::MOVED] {
+            SITES.row(words, row)[sum + 2].store(u64::MAX, Relaxed);
+        }
+    }
+    clear(&BINS, 1);
+    clear(&PAIRS, 1);
+    for word in [at::LOST, at::LOST_TIME, at::APP_TIME] {
+        words[word].store(0, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_index_finds_what_was_entered_until_it_is_full() {
+        static INDEX: Index<64> = Index::new();
+        let entered: Vec<u64> = (1..200).filter(|&key| INDEX.insert(key, key as usize * 2)).collect();
+        assert!(entered.len() <= 64 && entered.len() > 32);
+        assert!(entered.iter().all(|&key| INDEX.find(key) == Some(key as usize * 2)));
+        assert_eq!(INDEX.find(1 << 40), None);
+    }
+
+    #[test]
+    fn a_site_has_one_row_and_its_module() {
+        let words: Vec<AtomicU64> = (0..tables::WORDS).map(|_| AtomicU64::new(0)).collect();
+        let here = a_site_has_one_row_and_its_module as fn() as usize;
+        let row = site(&words, here, 3).expect("there is room");
+        assert_eq!(site(&words, here, 3), Some(row));
+        assert_ne!(site(&words, here, 4), Some(row));
+        assert_eq!(SITES.len(&words), 2);
+        assert_eq!(MODULES.len(&words), 1);
+    }
+}

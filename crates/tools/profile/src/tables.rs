@@ -1,0 +1,391 @@
+//! The tables of a rank: words of 64 bits.
+//!
+//! ```text
+//!   │ header 64 │ modules 64 x 48 │ sites 2048 x 16 │ bins 1024 x 4 │ pairs 4096 x 4 │
+//! ```
+//!
+//! All is zero at first. Each table is filled from its beginning, and its number of rows is in the header. A row is written
+//! before it is counted. Addresses mean nothing once a process is gone, so a site is a module and an offset in its file.
+//! Calls that find no row are counted in the header ([`at::LOST`]).
+//!
+//! A reader copies ([`Snapshot::read`]) and believes no index, length or text. Where the owner writes meanwhile, a row may
+//! be torn: its numbers need not belong together.
+
+use std::sync::atomic::{
+    AtomicU64,
+    Ordering::{Acquire, Relaxed},
+};
+
+/// The first word of tables that are in use: a name and the version of this layout.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"ALHPROF1");
+
+/// Words of the header.
+pub mod at {
+    #![allow(missing_docs, reason = "each has its reason beside it")]
+    pub const MAGIC: usize = 0;
+    pub const RANK: usize = 1;
+    pub const SIZE: usize = 2;
+    pub const PID: usize = 3;
+    /// Nanoseconds since 1970.
+    pub const STARTED: usize = 4;
+    /// Nanoseconds for which the profile was on, up to `SINCE`.
+    pub const APP_TIME: usize = 5;
+    /// When it was last put on, in nanoseconds of this host's monotonic clock; 0: it is off.
+    pub const SINCE: usize = 6;
+    /// When the last call ended.
+    pub const LAST: usize = 7;
+    /// See [`super::State`].
+    pub const STATE: usize = 8;
+    pub const MODULES: usize = 9;
+    pub const SITES: usize = 10;
+    pub const BINS: usize = 11;
+    pub const PAIRS: usize = 12;
+    /// Calls without a row, and their nanoseconds.
+    pub const LOST: usize = 13;
+    pub const LOST_TIME: usize = 14;
+    /// The row of the call that the rank is in, plus 1, and when it began.
+    pub const CURRENT: usize = 15;
+    pub const CURRENT_SINCE: usize = 16;
+    pub const HOST: usize = 20;
+    pub const COMMAND: usize = 28;
+}
+
+/// Words of the header.
+pub const HEADER: usize = 64;
+const HOST_WORDS: usize = at::COMMAND - at::HOST;
+const COMMAND_WORDS: usize = HEADER - at::COMMAND;
+
+/// A table within the words.
+#[derive(Clone, Copy, Debug)]
+pub struct Table {
+    /// Its first word.
+    pub begin: usize,
+    /// Words of a row.
+    pub width: usize,
+    /// Rows that there is room for.
+    pub rows: usize,
+    /// The word of the header that counts the rows in use.
+    pub used: usize,
+}
+
+impl Table {
+    const fn after(before: usize, width: usize, rows: usize, used: usize) -> Table {
+        Table { begin: before, width, rows, used }
+    }
+
+    const fn end(&self) -> usize {
+        self.begin + self.width * self.rows
+    }
+
+    /// The words of a row.
+    pub fn row<'w>(&self, words: &'w [AtomicU64], row: usize) -> &'w [AtomicU64] {
+        &words[self.begin + row * self.width..][..self.width]
+    }
+
+    /// Rows in use.
+    pub fn len(&self, words: &[AtomicU64]) -> usize {
+        (words[self.used].load(Acquire) as usize).min(self.rows)
+    }
+}
+
+/// Bias, first address, end, length of the build-id, build-id 4, length of the path, path.
+pub const MODULES: Table = Table::after(HEADER, 48, 64, at::MODULES);
+/// See [`site`].
+pub const SITES: Table = Table::after(MODULES.end(), 16, 2048, at::SITES);
+/// Function and classes of size, calls, bytes, nanoseconds.
+pub const BINS: Table = Table::after(SITES.end(), 4, 1024, at::BINS);
+/// Peer, messages, bytes, and bytes of one-sided calls.
+pub const PAIRS: Table = Table::after(BINS.end(), 4, 4096, at::PAIRS);
+
+/// Words of a rank's tables.
+pub const WORDS: usize = PAIRS.end();
+/// Bytes of a rank's tables, in whole pages.
+pub const BYTES: usize = (WORDS * 8).next_multiple_of(4096);
+
+/// Words of a row of [`SITES`].
+pub mod site {
+    #![allow(missing_docs, reason = "each has its reason beside it")]
+    /// Number of the function plus 1, above the number of the module.
+    pub const KEY: usize = 0;
+    /// The address in the module's file to which the call returns.
+    pub const OFFSET: usize = 1;
+    /// Calls, with sum, least and most of their nanoseconds. The least of a number that no call has is all ones.
+    pub const TIME: usize = 2;
+    /// Calls that sent something, with sum, least and most of their bytes.
+    pub const SENT: usize = 6;
+    /// The same of file and one-sided calls.
+    pub const MOVED: usize = 10;
+}
+
+/// Words of the path of a module.
+const PATH: usize = 9;
+/// A module that is not known: memory without a file.
+pub const NO_MODULE: u64 = 0xffff_ffff;
+
+/// How far a rank has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum State {
+    /// It has not initialized MPI.
+    #[default]
+    Before = 0,
+    /// It uses MPI.
+    Running = 1,
+    /// It has called `MPI_Finalize`.
+    Finalized = 2,
+    /// It has called `MPI_Abort`.
+    Aborted = 3,
+}
+
+/// Writes text into words, cut where they end.
+pub fn put_text(words: &[AtomicU64], text: &[u8]) {
+    for (index, word) in words.iter().enumerate() {
+        let mut bytes = [0; 8];
+        let from = (index * 8).min(text.len());
+        let part = &text[from..(from + 8).min(text.len())];
+        bytes[..part.len()].copy_from_slice(part);
+        word.store(u64::from_le_bytes(bytes), Relaxed);
+    }
+}
+
+fn text(words: &[u64]) -> String {
+    let bytes: Vec<u8> =
+        words.iter().flat_map(|word| word.to_le_bytes()).take_while(|&byte| byte != 0).collect();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Writes the name of the host and the command line.
+pub fn put_names(words: &[AtomicU64], host: &[u8], command: &[u8]) {
+    put_text(&words[at::HOST..][..HOST_WORDS], host);
+    put_text(&words[at::COMMAND..][..COMMAND_WORDS], command);
+}
+
+/// Writes a module's row.
+pub fn put_module(row: &[AtomicU64], module: &interpose::modules::Module) {
+    let id = &module.build_id[..module.build_id.len().min(32)];
+    for (word, value) in [module.bias, module.begin, module.end, id.len()].into_iter().enumerate() {
+        row[word].store(value as u64, Relaxed);
+    }
+    put_text(&row[4..8], id);
+    row[8].store(module.path.len() as u64, Relaxed);
+    put_text(&row[PATH..], module.path.as_bytes());
+}
+
+/// A copy of a rank's tables.
+#[derive(Clone, Debug, Default)]
+pub struct Snapshot {
+    /// The rank in the job.
+    pub rank: u32,
+    /// Ranks of the job.
+    pub size: u32,
+    /// Its process.
+    pub pid: i32,
+    /// Nanoseconds since 1970 when it began.
+    pub started: u64,
+    /// How far it has come.
+    pub state: State,
+    /// Nanoseconds for which the profile was on.
+    pub app_time: u64,
+    /// Calls that found no row, and their nanoseconds.
+    pub lost: (u64, u64),
+    /// The index of the site in which the rank is, and the nanoseconds since the last call ended.
+    pub current: Option<usize>,
+    /// Its host.
+    pub host: String,
+    /// Its command line.
+    pub command: String,
+    /// Files that sites lie in.
+    pub modules: Vec<Module>,
+    /// Places of calls.
+    pub sites: Vec<Site>,
+    /// Calls by function and size.
+    pub bins: Vec<Bin>,
+    /// What was sent to whom.
+    pub pairs: Vec<Pair>,
+}
+
+/// A file that sites lie in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Module {
+    /// Its path.
+    pub path: String,
+    /// Its build-id; empty where it has none.
+    pub build_id: Vec<u8>,
+}
+
+/// Number, sum, least and most of something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sum {
+    /// How many.
+    pub count: u64,
+    /// Their sum.
+    pub sum: u64,
+    /// The least of them.
+    pub min: u64,
+    /// The most of them.
+    pub max: u64,
+}
+
+/// Calls of a function at a place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// The function's number in [`interpose::FUNCTIONS`].
+    pub function: usize,
+    /// Index of its module; `None` where it lies in no file.
+    pub module: Option<usize>,
+    /// The address in the module's file to which the call returns.
+    pub offset: u64,
+    /// Nanoseconds of its calls.
+    pub time: Sum,
+    /// Bytes of its messages.
+    pub sent: Sum,
+    /// Bytes that it read, wrote, put or got.
+    pub moved: Sum,
+}
+
+/// Calls of a function with a size of communicator and of data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bin {
+    /// The function's number in [`interpose::FUNCTIONS`].
+    pub function: usize,
+    /// The communicator has at least two to the power of this processes, and less than twice as many.
+    pub comm: u8,
+    /// The data have less than two to the power of this bytes, and at least half as many.
+    pub size: u8,
+    /// Calls.
+    pub count: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Nanoseconds.
+    pub time: u64,
+}
+
+/// What was sent to a rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pair {
+    /// The rank in the job.
+    pub peer: u32,
+    /// Messages.
+    pub count: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Bytes of one-sided calls.
+    pub one_sided: u64,
+}
+
+impl Snapshot {
+    /// A copy of the tables; `None` where no rank has written any.
+    pub fn read(words: &[AtomicU64]) -> Option<Snapshot> {
+        if words.len() < WORDS || words[at::MAGIC].load(Acquire) != MAGIC {
+            return None;
+        }
+        let word = |at: usize| words[at].load(Relaxed);
+        let rows = |table: Table| -> Vec<Vec<u64>> {
+            let copied = |row: usize| table.row(words, row).iter().map(|word| word.load(Relaxed)).collect();
+            (0..table.len(words)).map(copied).collect()
+        };
+        let header: Vec<u64> = (0..HEADER).map(word).collect();
+        let modules: Vec<Module> = rows(MODULES).iter().map(|row| module(row)).collect();
+        let sites: Vec<Site> = rows(SITES).iter().filter_map(|row| read_site(row, modules.len())).collect();
+        let since = header[at::SINCE];
+        let on = if since == 0 { 0 } else { header[at::LAST].saturating_sub(since) };
+        let current = (header[at::CURRENT] as usize).checked_sub(1).filter(|&site| site < sites.len());
+        Some(Snapshot {
+            rank: header[at::RANK] as u32,
+            size: header[at::SIZE] as u32,
+            pid: header[at::PID] as i32,
+            started: header[at::STARTED],
+            state: match header[at::STATE] {
+                1 => State::Running,
+                2 => State::Finalized,
+                3 => State::Aborted,
+                _ => State::Before,
+            },
+            app_time: header[at::APP_TIME] + on,
+            lost: (header[at::LOST], header[at::LOST_TIME]),
+            current,
+            host: text(&header[at::HOST..][..HOST_WORDS]),
+            command: text(&header[at::COMMAND..][..COMMAND_WORDS]),
+            modules,
+            sites,
+            bins: rows(BINS).iter().filter_map(|row| bin(row)).collect(),
+            pairs: rows(PAIRS).iter().filter_map(|row| pair(row)).collect(),
+        })
+    }
+}
+
+fn module(row: &[u64]) -> Module {
+    let id: Vec<u8> =
+        row[4..8].iter().flat_map(|word| word.to_le_bytes()).take((row[3] as usize).min(32)).collect();
+    Module { path: text(&row[PATH..]), build_id: id }
+}
+
+fn read_site(row: &[u64], modules: usize) -> Option<Site> {
+    let function = (row[site::KEY] >> 32).checked_sub(1)? as usize;
+    let module = row[site::KEY] as u32 as usize;
+    let sum = |at: usize| match row[at] {
+        0 => Sum::default(),
+        count => Sum { count, sum: row[at + 1], min: row[at + 2], max: row[at + 3] },
+    };
+    (function < interpose::FUNCTIONS.len()).then(|| Site {
+        function,
+        module: Some(module).filter(|&module| module < modules),
+        offset: row[site::OFFSET],
+        time: sum(site::TIME),
+        sent: sum(site::SENT),
+        moved: sum(site::MOVED),
+    })
+}
+
+fn bin(row: &[u64]) -> Option<Bin> {
+    let function = (row[0] >> 32).checked_sub(1)? as usize;
+    (function < interpose::FUNCTIONS.len()).then_some(Bin {
+        function,
+        comm: (row[0] >> 8) as u8,
+        size: row[0] as u8,
+        count: row[1],
+        bytes: row[2],
+        time: row[3],
+    })
+}
+
+fn pair(row: &[u64]) -> Option<Pair> {
+    let peer = u32::try_from(row[0].checked_sub(1)?).ok()?;
+    Some(Pair { peer, count: row[1], bytes: row[2], one_sided: row[3] })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(values: impl Iterator<Item = u64>) -> Vec<AtomicU64> {
+        values.map(AtomicU64::new).collect()
+    }
+
+    #[test]
+    fn memory_that_no_rank_has_written_is_no_profile() {
+        assert!(Snapshot::read(&words(std::iter::repeat_n(0, WORDS))).is_none());
+        assert!(Snapshot::read(&words(std::iter::once(MAGIC))).is_none());
+    }
+
+    #[test]
+    fn rubbish_is_read_without_harm() {
+        let mut state = 1u64;
+        let rubbish = std::iter::from_fn(|| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            Some(if state >> 60 < 4 { u64::MAX } else { state >> (state >> 58) })
+        });
+        let all = words(std::iter::once(MAGIC).chain(rubbish).take(WORDS));
+        let read = Snapshot::read(&all).expect("it has the magic word");
+        assert!(read.sites.iter().all(|site| site.module.is_none_or(|module| module < read.modules.len())));
+    }
+
+    #[test]
+    fn text_comes_back() {
+        let row = words(std::iter::repeat_n(7, 48));
+        let module =
+            interpose::modules::Module { path: "/a/b".into(), build_id: vec![1, 2, 3], ..Default::default() };
+        put_module(&row, &module);
+        let copied: Vec<u64> = row.iter().map(|word| word.load(Relaxed)).collect();
+        assert_eq!(super::module(&copied), Module { path: "/a/b".into(), build_id: vec![1, 2, 3] });
+    }
+}

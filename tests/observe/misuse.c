@@ -1,0 +1,285 @@
+/* Misuse that `mpiexec -check` finds, each with its right twin: misuse CASE wrong|right. The line that a finding must name has the
+   word of the case in a comment. */
+#include <mpi.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+static int rank, other, wrong;
+static int a[100], b[100];
+static char name[64];
+
+#define WORLD MPI_COMM_WORLD
+#define IGNORE MPI_STATUS_IGNORE
+
+static int add_to(MPI_Comm c, int key, void *value, void *state)
+{
+    (void)c, (void)key, (void)state;
+    MPI_Comm_free((MPI_Comm *)value);
+    return MPI_SUCCESS;
+}
+
+static void sum(void *in, void *out, int *n, MPI_Datatype *type)
+{
+    (void)type;
+    for (int i = 0; i < *n; i++)
+        ((int *)out)[i] += ((int *)in)[i];
+}
+
+static void wait_missing(void)
+{
+    MPI_Request r;
+    if (rank == 0)
+        MPI_Isend(a, 1, MPI_INT, 1, 0, WORLD, &r); /* wait_missing */
+    else
+        MPI_Recv(a, 1, MPI_INT, 0, 0, WORLD, IGNORE);
+    if (rank == 0 && !wrong)
+        MPI_Wait(&r, IGNORE);
+}
+
+static void overwritten(void)
+{
+    MPI_Request r, s;
+    if (rank == 0) {
+        MPI_Isend(a, 1, MPI_INT, 1, 0, WORLD, &r); /* overwritten */
+        MPI_Isend(b, 1, MPI_INT, 1, 0, WORLD, wrong ? &r : &s);
+        MPI_Wait(&r, IGNORE);
+        if (!wrong)
+            MPI_Wait(&s, IGNORE);
+    } else {
+        MPI_Recv(a, 1, MPI_INT, 0, 0, WORLD, IGNORE);
+        MPI_Recv(a, 1, MPI_INT, 0, 0, WORLD, IGNORE);
+    }
+}
+
+static void persistent(void)
+{
+    MPI_Request r;
+    MPI_Send_init(a, 1, MPI_INT, other, 0, WORLD, &r); /* persistent */
+    if (!wrong)
+        MPI_Request_free(&r);
+}
+
+static void started(void)
+{
+    MPI_Request r;
+    MPI_Recv_init(a, 1, MPI_INT, other, 0, WORLD, &r); /* started */
+    MPI_Start(&r);
+    MPI_Send(b, 1, MPI_INT, other, 0, WORLD);
+    if (wrong)
+        return;
+    MPI_Wait(&r, IGNORE);
+    MPI_Request_free(&r);
+}
+
+static void communicator(void)
+{
+    MPI_Comm c;
+    MPI_Comm_dup(WORLD, &c); /* communicator */
+    if (!wrong)
+        MPI_Comm_free(&c);
+}
+
+/* Libraries free their communicators in a callback of MPI_COMM_SELF, which MPI_Finalize calls. */
+static void in_callback(void)
+{
+    static MPI_Comm c;
+    int key;
+    MPI_Comm_dup(WORLD, &c); /* in_callback */
+    if (wrong)
+        return;
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, add_to, &key, NULL);
+    MPI_Comm_set_attr(MPI_COMM_SELF, key, &c);
+    MPI_Comm_free_keyval(&key);
+}
+
+static void group(void)
+{
+    MPI_Group g;
+    MPI_Comm_group(WORLD, &g); /* group */
+    if (!wrong)
+        MPI_Group_free(&g);
+}
+
+static void datatype(void)
+{
+    MPI_Datatype t;
+    MPI_Type_contiguous(3, MPI_INT, &t); /* datatype */
+    MPI_Type_commit(&t);
+    if (!wrong)
+        MPI_Type_free(&t);
+}
+
+static void operation(void)
+{
+    MPI_Op op;
+    MPI_Op_create(sum, 1, &op); /* operation */
+    MPI_Allreduce(a, b, 1, MPI_INT, op, WORLD);
+    if (!wrong)
+        MPI_Op_free(&op);
+}
+
+static void info(void)
+{
+    MPI_Info i;
+    MPI_Info_create(&i); /* info */
+    if (!wrong)
+        MPI_Info_free(&i);
+}
+
+static void handler(MPI_Comm *c, int *code, ...) { (void)c, (void)code; }
+
+static void errhandler(void)
+{
+    MPI_Errhandler h;
+    MPI_Comm_create_errhandler(handler, &h); /* errhandler */
+    if (!wrong)
+        MPI_Errhandler_free(&h);
+}
+
+static void window(void)
+{
+    MPI_Win w;
+    MPI_Win_create(a, sizeof a, 4, MPI_INFO_NULL, WORLD, &w); /* window */
+    if (!wrong)
+        MPI_Win_free(&w);
+}
+
+static void file(void)
+{
+    MPI_File f;
+    MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &f); /* file */
+    if (!wrong)
+        MPI_File_close(&f);
+}
+
+static void matched(void)
+{
+    MPI_Message m;
+    MPI_Send(a, 1, MPI_INT, rank, 0, WORLD);
+    MPI_Mprobe(rank, 0, WORLD, &m, IGNORE); /* matched */
+    if (!wrong)
+        MPI_Mrecv(b, 1, MPI_INT, &m, IGNORE);
+}
+
+static void changed(void)
+{
+    MPI_Request r;
+    if (rank == 0) {
+        MPI_Isend(a, 100, MPI_INT, 1, 0, WORLD, &r); /* changed */
+        if (wrong)
+            a[7]++;
+        MPI_Wait(&r, IGNORE);
+        a[7]++;
+    } else {
+        MPI_Recv(a, 100, MPI_INT, 0, 0, WORLD, IGNORE);
+    }
+}
+
+static void receives(void)
+{
+    MPI_Request r[2];
+    MPI_Irecv(a, 10, MPI_INT, other, 0, WORLD, &r[0]);
+    MPI_Irecv(wrong ? a + 5 : b, 10, MPI_INT, other, 1, WORLD, &r[1]); /* receives */
+    int c[10] = {0};
+    MPI_Send(c, 10, MPI_INT, other, 0, WORLD);
+    MPI_Send(c, 10, MPI_INT, other, 1, WORLD);
+    MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
+}
+
+static void receive_and_send(void)
+{
+    MPI_Request r[2];
+    MPI_Irecv(a, 10, MPI_INT, other, 0, WORLD, &r[0]);
+    MPI_Isend(wrong ? a : b, 10, MPI_INT, other, 0, WORLD, &r[1]); /* receive_and_send */
+    MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
+}
+
+/* Right in both forms: two sends may read one buffer (MPI-2.2), and columns of a matrix lie between each other. */
+static void shared(void)
+{
+    MPI_Request r[4];
+    MPI_Datatype column;
+    MPI_Type_vector(10, 1, 10, MPI_INT, &column);
+    MPI_Type_commit(&column);
+    MPI_Irecv(b, 1, column, other, 0, WORLD, &r[0]);
+    MPI_Irecv(b + 1, 1, column, other, 1, WORLD, &r[1]);
+    MPI_Isend(a, 10, MPI_INT, other, 0, WORLD, &r[2]);
+    MPI_Isend(a, 10, MPI_INT, other, 1, WORLD, &r[3]);
+    int left = 4, at;
+    while (left--)
+        MPI_Waitany(4, r, &at, IGNORE);
+    MPI_Type_free(&column);
+}
+
+static void started_twice(void)
+{
+    MPI_Request r[2];
+    MPI_Recv_init(a, 10, MPI_INT, other, 0, WORLD, &r[0]);
+    MPI_Recv_init(wrong ? a : b, 10, MPI_INT, other, 1, WORLD, &r[1]);
+    MPI_Startall(2, r); /* started_twice */
+    int c[10] = {0};
+    MPI_Send(c, 10, MPI_INT, other, 0, WORLD);
+    MPI_Send(c, 10, MPI_INT, other, 1, WORLD);
+    MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
+    MPI_Request_free(&r[0]);
+    MPI_Request_free(&r[1]);
+}
+
+static void reduction(void)
+{
+    MPI_Request r;
+    int c = 1, d;
+    MPI_Iallreduce(&c, &d, 1, MPI_INT, MPI_SUM, WORLD, &r); /* reduction */
+    if (wrong)
+        c = 2;
+    MPI_Wait(&r, IGNORE);
+}
+
+static void *send_to_self(void *unused)
+{
+    MPI_Request r;
+    (void)unused;
+    MPI_Irecv(a, 1, MPI_INT, rank, 5, WORLD, &r);
+    MPI_Send(b, 1, MPI_INT, rank, 5, WORLD); /* funneled */
+    MPI_Wait(&r, IGNORE);
+    return NULL;
+}
+
+static void funneled(void)
+{
+    pthread_t thread;
+    if (wrong) {
+        pthread_create(&thread, NULL, send_to_self, NULL);
+        pthread_join(thread, NULL);
+    } else {
+        send_to_self(NULL);
+    }
+}
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} cases[] = {
+    {"wait_missing", wait_missing}, {"overwritten", overwritten}, {"persistent", persistent}, {"started", started},
+    {"communicator", communicator}, {"in_callback", in_callback}, {"group", group}, {"datatype", datatype},
+    {"operation", operation}, {"info", info}, {"errhandler", errhandler}, {"window", window}, {"file", file},
+    {"matched", matched}, {"changed", changed}, {"receives", receives}, {"receive_and_send", receive_and_send},
+    {"shared", shared}, {"started_twice", started_twice}, {"reduction", reduction}, {"funneled", funneled},
+};
+
+int main(int argc, char **argv)
+{
+    int provided;
+
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
+    MPI_Comm_rank(WORLD, &rank);
+    other = 1 - rank;
+    wrong = !strcmp(argv[2], "wrong");
+    snprintf(name, sizeof name, "%s.%d", argc > 3 ? argv[3] : "/tmp/misuse", rank);
+    for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (!strcmp(cases[i].name, argv[1]))
+            cases[i].run();
+    MPI_Finalize();
+    return 0;
+}
