@@ -106,3 +106,13 @@ pub fn table() -> Result<Table, String> {
     }
     Ok(Table { chapters, functions, callbacks: parse::callbacks(CALLBACKS)? })
 }
+
+/// A number for the order and the prototypes of all functions. The standard front-end states it beside its table of addresses,
+/// and a front-end that was made from another table refuses to call.
+pub fn version(table: &Table) -> u64 {
+    // FNV-1a.
+    let prototypes = table.entries().map(|entry| c::prototype(entry, "MPI_"));
+    prototypes.flat_map(String::into_bytes).fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}

@@ -11,9 +11,25 @@ fn main() {
     println!("cargo::rerun-if-changed=build");
     name_the_library();
     let table = function_table::table().expect("the function table is well-formed");
-    let text: String = table.entries().map(function::generate).collect();
+    let mut text: String = table.entries().map(function::generate).collect();
+    text += &for_front_ends(&table);
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     fs::write(out.join("functions.rs"), text).expect("cargo's OUT_DIR is writable");
+}
+
+/// The table by which other front-ends call, in the order of the function table.
+fn for_front_ends(table: &function_table::Table) -> String {
+    let functions: Vec<String> =
+        table.entries().map(|entry| format!("PMPI_{} as *const ()", entry.name())).collect();
+    format!(
+        "/// See `crate::front_end`.\n\
+         #[unsafe(no_mangle)]\n\
+         static alhena_front_end_v1: crate::front_end::Functions<{}> = crate::front_end::Functions {{ \
+         version: {:#x}, functions: [{}] }};\n",
+        functions.len(),
+        function_table::version(table),
+        functions.join(", ")
+    )
 }
 
 fn name_the_library() {

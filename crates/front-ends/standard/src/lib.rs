@@ -21,12 +21,19 @@ mod answer;
 mod call;
 mod direct;
 mod entry;
+mod front_end;
 mod light;
 mod origin;
 mod raise;
 
 mod functions {
-    #![allow(non_snake_case, unused_braces, clippy::too_many_arguments, clippy::useless_conversion)]
+    #![allow(
+        non_snake_case,
+        non_upper_case_globals,
+        unused_braces,
+        clippy::too_many_arguments,
+        clippy::useless_conversion
+    )]
 
     use core::ffi::c_char;
 

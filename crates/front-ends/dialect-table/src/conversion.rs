@@ -1,0 +1,271 @@
+//! Conversions of values: for each kind a module with `of` (the dialect's value as ours) and `to` (ours as the dialect's).
+
+use crate::{Constant, Dialect, Value};
+
+/// Kinds of `int` whose other values mean themselves: a rank, a tag, a key that the program made.
+const OPEN: [&str; 4] = ["rank", "tag", "darg", "keyval"];
+
+/// Kinds of `int` that have no other values.
+const CLOSED: [&str; 18] = [
+    "level",
+    "lock",
+    "whence",
+    "comparison",
+    "topology",
+    "order",
+    "distrib",
+    "split_type",
+    "typeclass",
+    "combiner",
+    "model",
+    "flavor",
+    "t_verbosity",
+    "t_bind",
+    "t_scope",
+    "t_class",
+    "t_safety",
+    "t_order",
+];
+
+/// Kinds of `int` whose bits have values.
+const MASKS: [&str; 2] = ["amode", "assert"];
+
+/// The kinds of handles.
+pub const HANDLES: [&str; 11] =
+    ["comm", "group", "datatype", "request", "op", "win", "file", "info", "errhandler", "session", "message"];
+
+/// The conversions of all kinds.
+pub fn generate(dialect: &Dialect) -> String {
+    let mut text = String::new();
+    for kind in OPEN {
+        text += &open(dialect, kind);
+    }
+    for kind in CLOSED {
+        text += &closed(dialect, kind);
+    }
+    for kind in MASKS {
+        text += &mask(dialect, kind);
+    }
+    for kind in HANDLES {
+        text += &handle(dialect, kind);
+    }
+    text += &integers(dialect);
+    text += &errcode(dialect);
+    text += &view_offset(dialect);
+    text += &lengths(dialect);
+    text
+}
+
+fn module(kind: &str, body: &str) -> String {
+    format!("pub mod {kind} {{\n#![allow(dead_code, unused_imports)]\nuse super::*;\n{body}}}\n")
+}
+
+/// The arms of a match between numbers.
+fn arms(pairs: impl Iterator<Item = (i64, i64)>) -> String {
+    let mut seen = Vec::new();
+    let mut text = String::new();
+    for (from, to) in pairs {
+        // A dialect may have two names for one value.
+        if !seen.contains(&from) {
+            seen.push(from);
+            text += &format!("{from} => {to}, ");
+        }
+    }
+    text
+}
+
+fn pairs<'a>(dialect: &'a Dialect, kind: &'a str) -> impl Iterator<Item = (i64, i64)> + 'a {
+    dialect.of(kind).filter_map(|constant| Some((constant.theirs.number()?, constant.ours)))
+}
+
+fn swapped<'a>(dialect: &'a Dialect, kind: &'a str) -> impl Iterator<Item = (i64, i64)> + 'a {
+    pairs(dialect, kind).map(|(theirs, ours)| (ours, theirs))
+}
+
+/// What is neither a constant of the dialect nor a plain value must not become one of ours.
+fn open(dialect: &Dialect, kind: &str) -> String {
+    let theirs: Vec<i64> = pairs(dialect, kind).map(|(theirs, _)| theirs).collect();
+    let taken: String = pairs(dialect, kind)
+        .filter(|(_, ours)| *ours < 0 && !theirs.contains(ours))
+        .map(|(_, ours)| format!("{ours} => i32::MIN, "))
+        .collect();
+    // Ranks and tags are mostly plain, and what is not is negative.
+    let plain = pairs(dialect, kind).all(|(theirs, ours)| theirs < 0 && ours < 0);
+    let quick = if plain { "if it >= 0 { return it; }" } else { "" };
+    module(
+        kind,
+        &format!(
+            "#[inline(always)] pub fn of(it: i32) -> i32 {{ {quick} match it {{ {} {taken} _ => it }} }}\n\
+             #[inline(always)] pub fn to(it: i32) -> i32 {{ {quick} match it {{ {} _ => it }} }}\n",
+            arms(pairs(dialect, kind)),
+            arms(swapped(dialect, kind)),
+        ),
+    )
+}
+
+fn closed(dialect: &Dialect, kind: &str) -> String {
+    module(
+        kind,
+        &format!(
+            "#[inline] pub fn of(it: i32) -> i32 {{ match it {{ {} abi::UNDEFINED => it, _ => i32::MIN }} }}\n\
+             #[inline] pub fn to(it: i32) -> i32 {{ match it {{ {} _ => it }} }}\n",
+            arms(pairs(dialect, kind).filter(|(theirs, _)| *theirs != i64::from(abi::UNDEFINED))),
+            arms(swapped(dialect, kind)),
+        ),
+    )
+}
+
+/// A bit that the dialect does not have becomes one that this library refuses.
+fn mask(dialect: &Dialect, kind: &str) -> String {
+    let bits = |pairs: &mut dyn Iterator<Item = (i64, i64)>| -> String {
+        pairs.map(|(from, to)| format!("if it & {from} != 0 {{ out |= {to}; }}\n")).collect()
+    };
+    let known = pairs(dialect, kind).fold(0, |all, (theirs, _)| all | theirs);
+    module(
+        kind,
+        &format!(
+            "pub fn of(it: i32) -> i32 {{ let mut out = if it & !{known} == 0 {{ 0 }} else {{ 1 << 30 }}; {} out }}\n\
+             pub fn to(it: i32) -> i32 {{ let mut out = 0; {} out }}\n",
+            bits(&mut pairs(dialect, kind)),
+            bits(&mut swapped(dialect, kind)),
+        ),
+    )
+}
+
+/// Classes by their values; codes that the program made lie above the last one of either ABI.
+fn errcode(dialect: &Dialect) -> String {
+    let last = dialect.number("ERR_LASTCODE").expect("a dialect has a last error code");
+    let ours = abi::ERR_LASTCODE;
+    module(
+        "errcode",
+        &format!(
+            "pub fn of(it: i32) -> i32 {{ match it {{ {} {}..=i32::MAX => it - {last} + {ours}, _ => i32::MIN }} }}\n\
+             pub fn to(it: i32) -> i32 {{ match it {{ {} {}..=i32::MAX => it.saturating_sub({ours}).saturating_add({last}), \
+             _ => {} }} }}\n\
+             /// What a function returns.\n\
+             #[inline(always)] pub fn give(it: i32) -> i32 {{ if it == 0 {{ 0 }} else {{ other(it) }} }}\n\
+             #[cold] #[inline(never)] fn other(it: i32) -> i32 {{ to(it) }}\n",
+            arms(pairs(dialect, "errcode")),
+            last + 1,
+            arms(swapped(dialect, "errcode")),
+            i64::from(ours) + 1,
+            dialect.number("ERR_OTHER").expect("a dialect has MPI_ERR_OTHER"),
+        ),
+    )
+}
+
+/// The integer of a handle: the handle itself where it is one, else the number that the standard ABI has for it.
+fn integers(dialect: &Dialect) -> String {
+    let numbers = dialect.number("COMM_WORLD").is_some();
+    let body: String = HANDLES
+        .iter()
+        .map(|kind| {
+            let handle = if *kind == "file" { "usize" } else { "Handle" };
+            let (of, to) = match numbers {
+                true => ("it as i32".to_string(), format!("it as u32 as {handle}")),
+                false => (format!("{kind}::of(it) as i32"), format!("{kind}::to(it as u32 as usize)")),
+            };
+            format!(
+                "pub fn {kind}_of(it: {handle}) -> i32 {{ {of} }}\n\
+                 pub fn {kind}_to(it: i32) -> {handle} {{ {to} }}\n"
+            )
+        })
+        .collect();
+    module("integer", &body)
+}
+
+fn view_offset(dialect: &Dialect) -> String {
+    let theirs = dialect.number("DISPLACEMENT_CURRENT").expect("a dialect has MPI_DISPLACEMENT_CURRENT");
+    let ours = abi::DISPLACEMENT_CURRENT;
+    module(
+        "view_offset",
+        &format!(
+            "pub fn of(it: i64) -> i64 {{ match it {{ {theirs} => {ours}, {ours} => i64::MIN, _ => it }} }}\n"
+        ),
+    )
+}
+
+/// `MAX_PORT_NAME: usize = 256`
+fn lengths(dialect: &Dialect) -> String {
+    let all: String = dialect
+        .of("length")
+        .filter_map(|constant| Some((&constant.name, constant.theirs.number()?)))
+        .map(|(name, value)| format!("pub const {name}: usize = {value};\n"))
+        .collect();
+    let last = dialect.number("ERR_LASTCODE").expect("a dialect has a last error code");
+    module("length", &format!("{all}pub const LASTCODE: i32 = {last};\n"))
+}
+
+fn handle(dialect: &Dialect, kind: &str) -> String {
+    let constants: Vec<&Constant> = dialect.of(kind).collect();
+    let symbols = constants.iter().any(|constant| matches!(constant.theirs, Value::Symbol(_)));
+    let body = match (symbols, kind) {
+        (true, _) => objects(&constants),
+        (false, "file") => addresses(dialect),
+        (false, "datatype") => datatypes(&constants),
+        (false, _) => format!(
+            "#[inline(always)] pub fn of(it: Handle) -> usize {{ match it as u32 {{ {} dynamic => dynamic as usize }} }}\n\
+             #[inline(always)] pub fn to(it: usize) -> Handle {{ (match it as u32 {{ {} dynamic => dynamic }}) as Handle }}\n",
+            arms(pairs(dialect, kind)),
+            arms(swapped(dialect, kind)),
+        ),
+    };
+    let null =
+        constants.iter().find(|constant| constant.name.ends_with("_NULL")).map(|constant| constant.ours);
+    module(kind, &format!("{body}pub const NULL: usize = {};\n", null.unwrap_or_default()))
+}
+
+/// Files, whose handles are pointers where others are integers.
+fn addresses(dialect: &Dialect) -> String {
+    format!(
+        "#[inline] pub fn of(it: usize) -> usize {{ match it {{ {} _ => it }} }}\n\
+         #[inline] pub fn to(it: usize) -> usize {{ match it {{ {} _ => it }} }}\n",
+        arms(pairs(dialect, "file")),
+        arms(swapped(dialect, "file")),
+    )
+}
+
+/// Where a datatype of MPICH stands in the table: its number, and the pairs apart, whose numbers begin anew.
+fn place(theirs: i64) -> usize {
+    (theirs as usize & 0x7f) | (theirs as usize >> 24 & 0x80)
+}
+
+/// Predefined datatypes of MPICH have numbers in their last byte, so a table knows them: a handle that is not the one in its
+/// place is the program's own.
+fn datatypes(constants: &[&Constant]) -> String {
+    let first = 512;
+    let (mut of, mut to) = ([(0, 0); 256], [0; 256]);
+    for constant in constants {
+        let theirs = constant.theirs.number().expect("a number, as all of this dialect");
+        let (of, to) = (&mut of[place(theirs)], &mut to[(constant.ours - first) as usize]);
+        assert!(*of == (0, 0), "{}: another datatype has its place", constant.name);
+        (*of, *to) = ((theirs, constant.ours), theirs);
+    }
+    format!(
+        "static OF: [(u32, u32); 256] = {of:?};\n\
+         static TO: [u32; 256] = {to:?};\n\
+         #[inline(always)] pub fn of(it: Handle) -> usize {{\n\
+         let it = it as u32;\n\
+         let (theirs, ours) = OF[(it & 0x7f | it >> 24 & 0x80) as usize];\n\
+         (if theirs == it {{ ours }} else {{ it }}) as usize }}\n\
+         #[inline] pub fn to(it: usize) -> Handle {{\n\
+         let known = TO.get(it.wrapping_sub({first})).copied().filter(|known| *known != 0);\n\
+         known.unwrap_or(it as u32) as Handle }}\n"
+    )
+}
+
+/// Handles that are addresses of objects: the first word of a predefined one is our value, and a dynamic one has a mark that
+/// no address has.
+fn objects(constants: &[&Constant]) -> String {
+    let arms: String = constants
+        .iter()
+        .filter_map(|constant| match &constant.theirs {
+            Value::Symbol(symbol) => Some(format!("{} => object::address_of!({symbol}), ", constant.ours)),
+            Value::Number(_) => None,
+        })
+        .collect();
+    format!(
+        "#[inline(always)] pub fn of(it: Handle) -> usize {{ object::value(it) }}\n\
+         #[inline] pub fn to(it: usize) -> Handle {{ match it {{ {arms} _ => object::dynamic(it) }} }}\n"
+    )
+}

@@ -1,0 +1,82 @@
+//! One entry point of a dialect.
+
+use function_table::Entry;
+
+use crate::Dialect;
+use crate::argument::{Passed, name, passed};
+
+/// Functions that a front-end has by hand: the reason stands beside each there.
+const BY_HAND: [&str; 11] = [
+    "Abi_get_version",
+    "Get_library_version",
+    "Pcontrol",
+    "Type_get_contents",
+    "Type_get_contents_c",
+    "Buffer_attach",
+    "Buffer_attach_c",
+    "Buffer_detach",
+    "Buffer_detach_c",
+    "Comm_spawn",
+    "Comm_spawn_multiple",
+];
+
+/// The place of a function in the engine's table.
+pub fn row(at: usize, entry: Entry<'_>) -> String {
+    format!("pub const {}: usize = {at};\n", entry.name())
+}
+
+/// The entry point, unless the front-end has it by hand.
+pub fn generate(dialect: &Dialect, entry: Entry<'_>) -> Option<String> {
+    let (function, name) = (entry.function, entry.name());
+    if BY_HAND.contains(&name.as_str()) {
+        return None;
+    }
+    if let Some(kind) = function.returns {
+        return Some(returning(entry, kind.word));
+    }
+    let passed: Vec<(String, Passed)> = function
+        .arguments
+        .iter()
+        .map(|argument| (self::name(argument), passed(dialect, function, argument, entry.wide)))
+        .collect();
+    let parameters: Vec<String> = passed.iter().map(|(name, it)| format!("{name}: {}", it.comes)).collect();
+    let types: Vec<&str> = passed.iter().map(|(_, it)| it.goes.as_str()).collect();
+    let values: Vec<&str> = passed.iter().map(|(_, it)| it.value.as_str()).collect();
+    let before: String = passed.iter().map(|(_, it)| it.before.as_str()).collect();
+    let after: String = passed.iter().map(|(_, it)| it.after.as_str()).collect();
+    Some(format!(
+        "entry! {{ MPI_{name} PMPI_{name} ({}) -> i32 {{ {before} let code = call!(row::{name}, ({}) -> i32)({}); \
+         {after} errcode::give(code) }} }}\n",
+        parameters.join(", "),
+        types.join(", "),
+        values.join(", "),
+    ))
+}
+
+/// A function that returns a value.
+fn returning(entry: Entry<'_>, kind: &str) -> String {
+    let name = entry.name();
+    match kind {
+        "double" => {
+            format!("entry! {{ MPI_{name} PMPI_{name} () -> f64 {{ call!(row::{name}, () -> f64)() }} }}\n")
+        }
+        "aint" => {
+            let [left, right] = [0, 1].map(|at| self::name(&entry.function.arguments[at]));
+            format!(
+                "entry! {{ MPI_{name} PMPI_{name} ({left}: i64, {right}: i64) -> i64 {{ \
+                 call!(row::{name}, (i64, i64) -> i64)({left}, {right}) }} }}\n"
+            )
+        }
+        // The integer of a handle is for the program's own use, and the handle's number serves.
+        "int" => {
+            let argument = &entry.function.arguments[0];
+            let kind = argument.word();
+            let comes = if kind == "file" { "usize" } else { "Handle" };
+            format!("entry! {{ MPI_{name} PMPI_{name} (it: {comes}) -> i32 {{ integer::{kind}_of(it) }} }}\n")
+        }
+        kind => {
+            let comes = if kind == "file" { "usize" } else { "Handle" };
+            format!("entry! {{ MPI_{name} PMPI_{name} (it: i32) -> {comes} {{ integer::{kind}_to(it) }} }}\n")
+        }
+    }
+}

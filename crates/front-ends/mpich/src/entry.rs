@@ -1,0 +1,29 @@
+//! Entry points: the two names of a function.
+
+/// Exports a function as `PMPI_X` and as `MPI_X`, which a tool may define itself.
+macro_rules! entry {
+    ($mpi:ident $pmpi:ident ($($argument:ident: $kind:ty),*) -> $returns:ty { $($body:tt)* }) => {
+        #[unsafe(no_mangle)]
+        #[allow(non_snake_case)]
+        pub(crate) unsafe extern "C-unwind" fn $pmpi($($argument: $kind),*) -> $returns {
+            // SAFETY: the program's arguments, under MPI's contract.
+            unsafe { $($body)* }
+        }
+
+        #[cfg(target_arch = "x86_64")]
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        #[allow(non_snake_case)]
+        unsafe extern "C" fn $mpi() {
+            core::arch::naked_asm!("jmp {}", sym $pmpi)
+        }
+
+        #[cfg(not(target_arch = "x86_64"))]
+        #[unsafe(no_mangle)]
+        unsafe extern "C-unwind" fn $mpi($($argument: $kind),*) -> $returns {
+            // SAFETY: as above.
+            unsafe { $pmpi($($argument),*) }
+        }
+    };
+}
+pub(crate) use entry;
