@@ -107,9 +107,10 @@ fn same(n: String, kind: &str) -> Passed {
 
 /// Whether a buffer may be `MPI_IN_PLACE` or `MPI_BUFFER_AUTOMATIC`: of collectives and of attached buffers.
 fn may_be_special(function: &Function, argument: &Argument) -> bool {
-    let collective = matches!(argument.name.as_str(), "sendbuf" | "recvbuf")
-        && function.argument("sendtag").is_none()
-        && function.argument("comm").is_some();
+    let collective =
+        matches!(argument.name.as_str(), "sendbuf" | "recvbuf" | "buffer" | "inbuf" | "inoutbuf")
+            && function.argument("sendtag").is_none()
+            && (function.argument("comm").is_some() || function.argument("op").is_some());
     collective || function.name.to_lowercase().contains("attach") && argument.name == "buffer"
 }
 
