@@ -1,6 +1,6 @@
 //! One entry point of a dialect.
 
-use function_table::Entry;
+use function_table::{Argument, Direction, Entry, Function, What};
 
 use crate::Dialect;
 use crate::argument::{Passed, name, passed};
@@ -44,13 +44,28 @@ pub fn generate(dialect: &Dialect, entry: Entry<'_>) -> Option<String> {
     let values: Vec<&str> = passed.iter().map(|(_, it)| it.value.as_str()).collect();
     let before: String = passed.iter().map(|(_, it)| it.before.as_str()).collect();
     let after: String = passed.iter().map(|(_, it)| it.after.as_str()).collect();
+    let origin = origin(function, &values);
     Some(format!(
-        "entry! {{ MPI_{name} PMPI_{name} ({}) -> i32 {{ {before} let code = call!(row::{name}, ({}) -> i32)({}); \
+        "entry! {{ MPI_{name} PMPI_{name} ({}) -> i32 {{ {before} {origin} let code = call!(row::{name}, ({}) -> i32)({}); \
          {after} errcode::give(code) }} }}\n",
         parameters.join(", "),
         types.join(", "),
         values.join(", "),
     ))
+}
+
+/// Functions of the program are called in the dialect's terms: the engine gets to know by a place among the arguments.
+fn origin(function: &Function, values: &[&str]) -> String {
+    let calls_back =
+        |it: &Argument| matches!(&it.what, What::Callback(callback) if !callback.starts_with("T_"));
+    if !function.arguments.iter().any(calls_back) {
+        return String::new();
+    }
+    let all = &function.arguments;
+    let place = all.iter().position(|it| it.direction == Direction::Out);
+    let place = place.or_else(|| all.iter().position(|it| it.word() == "str"));
+    let place = place.expect("a function with callbacks gives an answer or has a name");
+    format!("let _origin = origin::call({});", values[place])
 }
 
 /// A function that returns a value.

@@ -24,6 +24,7 @@ mod extra;
 mod hand;
 mod handle;
 mod list;
+mod origin;
 mod status;
 mod text;
 mod value;
@@ -51,7 +52,7 @@ mod functions {
     use crate::engine::call;
     use crate::entry::entry;
     use crate::status::Status;
-    use crate::{Handle, P, address, attribute, callback, extent, handle, status, text, value};
+    use crate::{Handle, P, address, attribute, callback, extent, handle, origin, status, text, value};
 
     include!(concat!(env!("OUT_DIR"), "/functions.rs"));
 }

@@ -39,6 +39,13 @@ const EMPTY: abi::Status = {
 };
 
 impl Status {
+    /// Ours in MPICH's layout.
+    pub fn of(ours: &abi::Status) -> Status {
+        let mut status = Status { count_low: 0, count_high_and_cancelled: 0, source: 0, tag: 0, error: 0 };
+        status.fill(ours);
+        status
+    }
+
     /// The same in our layout.
     pub fn ours(&self) -> abi::Status {
         let count = u64::from(self.count_low) | u64::from(self.count_high_and_cancelled >> 1) << 32;
