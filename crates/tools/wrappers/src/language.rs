@@ -1,6 +1,6 @@
 //! Names and what they stand for.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use crate::failure::Failure;
@@ -99,15 +99,40 @@ static FORTRAN_77: Language = Language {
     libraries: &["mpifort_abi", LIBRARY],
 };
 
-/// The name without its folder, and its language.
-pub fn called_as(argv0: &OsStr) -> Result<(String, &'static Language), Failure> {
-    let name = Path::new(argv0).file_name().unwrap_or(argv0).to_string_lossy().into_owned();
-    let language = match name.as_str() {
-        "mpicc" | "mpicc_abi" => &C,
-        "mpicxx" | "mpicxx_abi" | "mpic++" | "mpiCC" => &CXX,
-        "mpifort" | "mpif90" => &FORTRAN,
-        "mpif77" => &FORTRAN_77,
-        _ => return Err(Failure::UnknownName { name }),
-    };
+/// The file that all wrappers are links to.
+const PROGRAM: &str = "mpi-wrapper";
+
+/// What packages that can be installed beside other MPI libraries add to the names of programs.
+const SUFFIX: &str = ".alhena";
+
+/// The name that the wrapper is called by, without its folder, and its language. Where the names are scripts (in wheels, which have no
+/// links), these call `mpi-wrapper NAME ARGUMENT…`.
+pub fn called_as(
+    argv0: &OsStr,
+    mut arguments: impl Iterator<Item = OsString>,
+) -> Result<(String, &'static Language), Failure> {
+    let mut name = file_name(argv0);
+    if name == PROGRAM
+        && let Some(first) = arguments.next().map(|first| file_name(&first))
+        && of_name(&first).is_some()
+    {
+        name = first;
+    }
+    let language = of_name(&name).ok_or_else(|| Failure::UnknownName { name: name.clone() })?;
     Ok((name, language))
+}
+
+/// The language of a wrapper's name.
+pub fn of_name(name: &str) -> Option<&'static Language> {
+    match name.strip_suffix(SUFFIX).unwrap_or(name) {
+        "mpicc" | "mpicc_abi" => Some(&C),
+        "mpicxx" | "mpicxx_abi" | "mpic++" | "mpiCC" => Some(&CXX),
+        "mpifort" | "mpif90" => Some(&FORTRAN),
+        "mpif77" => Some(&FORTRAN_77),
+        _ => None,
+    }
+}
+
+fn file_name(path: &OsStr) -> String {
+    Path::new(path).file_name().unwrap_or(path).to_string_lossy().into_owned()
 }

@@ -1,6 +1,6 @@
 //! `mpicc`, `mpicxx`, `mpifort` and their aliases: run the system's compiler with what an MPI program needs.
 //!
-//! One program serves all names; the name it is called by chooses the language. It finds the installation
+//! One program serves all names; the name it is called by, or its first argument, chooses the language. It finds the installation
 //! from its own place (`PREFIX/bin`), so an installed tree can be moved. The command line becomes
 //!
 //! ```text
@@ -51,7 +51,8 @@ fn main() -> ExitCode {
 /// Answers a question or becomes the compiler; returns only after an answer or a failure.
 fn run() -> Result<(), Failure> {
     let mut arguments = env::args_os();
-    let (name, language) = language::called_as(&arguments.next().unwrap_or_default())?;
+    let called = arguments.next().unwrap_or_default();
+    let (name, language) = language::called_as(&called, &mut arguments)?;
     let request = Request::parse(language, arguments)?;
     let prefix = Prefix::of_this_program()?;
     let mut settings = Settings::gather(language, &request, &prefix)?;

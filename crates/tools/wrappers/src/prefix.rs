@@ -7,6 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
+use crate::language;
 
 /// The installation this program belongs to.
 #[derive(Debug)]
@@ -48,11 +49,19 @@ impl Prefix {
         self.root == Path::new("/usr") || self.root == Path::new("/")
     }
 
-    /// Whether running `command` would run this very program again.
+    /// Whether running `command` would run this very program again: it is a link to it, or a script beside it that calls it.
     pub fn is_this_program(&self, command: &OsStr) -> bool {
         let identity = |path: &Path| fs::metadata(path).ok().map(|file| (file.dev(), file.ino()));
-        on_path(command)
-            .is_some_and(|file| identity(&file).is_some_and(|id| Some(id) == identity(&self.program)))
+        let same = |left: Option<&Path>, right: Option<&Path>| {
+            left.and_then(identity).is_some_and(|it| Some(it) == right.and_then(identity))
+        };
+        let named = |file: &Path| {
+            file.file_name().is_some_and(|name| language::of_name(&name.to_string_lossy()).is_some())
+        };
+        on_path(command).is_some_and(|file| {
+            same(Some(&file), Some(&self.program))
+                || named(&file) && same(file.parent(), self.program.parent())
+        })
     }
 }
 

@@ -203,7 +203,7 @@ mod tests {
     use crate::language::called_as;
 
     fn parse(arguments: &str) -> Request {
-        let (_, language) = called_as("mpicc".as_ref()).expect("a known name");
+        let (_, language) = called_as("mpicc".as_ref(), std::iter::empty()).expect("a known name");
         Request::parse(language, arguments.split_whitespace().map(OsString::from)).expect("known questions")
     }
 
@@ -243,7 +243,7 @@ mod tests {
         assert_eq!(parse("-showme:libs").show, Show::Libraries);
         assert_eq!(parse("--showme:link").show, Show::LinkFlags);
         assert_eq!(parse("-v").rest, ["-v"]);
-        let (_, language) = called_as("mpicc".as_ref()).expect("a known name");
+        let (_, language) = called_as("mpicc".as_ref(), std::iter::empty()).expect("a known name");
         assert!(Request::parse(language, ["-showme:what".into()]).is_err());
     }
 }

@@ -320,6 +320,20 @@ fn a_compiler_that_is_missing_or_this_wrapper() {
 }
 
 #[test]
+fn scripts_hand_on_the_name_and_packages_add_a_suffix() {
+    let home = Installation::new();
+    assert_eq!(home.says("mpi-wrapper", &["mpicxx", "-showme:compile"]), home.compile_flags());
+    assert_eq!(home.says("mpi-wrapper", &["mpif77.alhena", "-showme:libs"]), "mpifort_abi mpi_abi");
+    assert!(home.complains_with(&[], "mpi-wrapper", &[]).contains("called as mpi-wrapper"));
+    // As in a wheel: a script in the place of the link, which is no compiler for itself.
+    fs::remove_file(home.root.join("bin/mpicc")).expect("the link is there");
+    script(&home.root.join("bin/mpicc"), "exec \"$(dirname \"$0\")/mpi-wrapper\" mpicc \"$@\"");
+    assert_eq!(home.says("mpicc", &["-showme:compile"]), home.compile_flags());
+    let path = home.path("bin/mpicc");
+    assert!(home.complains_with(&[("MPICH_CC", &path)], "mpicc", &["x.c"]).contains("is mpicc itself"));
+}
+
+#[test]
 fn fortran_links_its_own_library_and_refuses_what_cannot_work() {
     let home = Installation::new();
     assert_eq!(home.says("mpifort", &["-showme:compile"]), home.compile_flags());
