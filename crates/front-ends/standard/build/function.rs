@@ -46,7 +46,7 @@ fn raising(entry: Entry<'_>, parameters: &[Parameter]) -> String {
         }
         None => format!("unsupported({on}, {given}, {})", entry.function.anytime),
     };
-    let stack = parameters.len().saturating_sub(IN_REGISTERS);
+    let stack = parameters.len().saturating_sub(in_registers());
     let crossing = crossing(parameters);
     match &entry.function.fast {
         None => {
@@ -116,8 +116,13 @@ fn fast_line(fast: &str, parameters: &[Parameter]) -> String {
     format!("fast(|| {{ {} Ok({fast}({values})) }})", conversions(parameters))
 }
 
-/// Integer arguments that the x86-64 calling convention passes in registers.
-const IN_REGISTERS: usize = 6;
+/// Integer arguments that the target's calling convention passes in registers.
+fn in_registers() -> usize {
+    match std::env::var("CARGO_CFG_TARGET_ARCH").as_deref() {
+        Ok("x86_64") => 6,
+        _ => 8,
+    }
+}
 
 fn crossing(parameters: &[Parameter]) -> String {
     let typed = parameters.iter().map(|parameter| format!("{}: {}", parameter.name, parameter.crossing));

@@ -8,7 +8,7 @@ use objects::Attempt;
 
 use crate::raise::{On, Raised};
 
-/// The result of a body, returned in two registers (rax and rdx on x86-64).
+/// The result of a body, returned in two registers (rax and rdx on x86-64, x0 and x1 on aarch64).
 ///
 /// ```text
 ///   code      bit 63: a handler is due | bits 62 to 32: the handle | bits 31 to 0: the error code
@@ -41,24 +41,6 @@ impl Answer {
             code: FLAG | (handle as u64) << 32 | u64::from(code as u32),
             handler: MaybeUninit::new(function as u64 | excused),
         }
-    }
-
-    /// Calls the handler, if one is due, and gives the code to return.
-    #[cfg(not(target_arch = "x86_64"))]
-    pub fn finish(self) -> i32 {
-        type Handler = unsafe extern "C-unwind" fn(*mut usize, *mut i32, ...);
-        let mut code = self.code as i32;
-        if self.code & FLAG == 0 {
-            return code;
-        }
-        // SAFETY: written, since the flag is set.
-        let handler = unsafe { self.handler.assume_init() };
-        let mut handle = ((self.code & !FLAG) >> 32) as usize;
-        // SAFETY: the program gave this address as an error handler.
-        let function = unsafe { core::mem::transmute::<usize, Handler>((handler & !FLAG) as usize) };
-        // SAFETY: both pointers are valid for the call.
-        unsafe { function(&raw mut handle, &raw mut code) };
-        if handler & FLAG == 0 { code } else { abi::SUCCESS }
     }
 }
 

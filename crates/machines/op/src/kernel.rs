@@ -104,6 +104,7 @@ unsafe fn avx512<T: Copy, O: Apply<T>>(left: *const u8, right: *const u8, out: *
 /// From this many bytes on, operands come from memory, and the 16-byte loop draws more from it than the
 /// wider ones: 37 against 33 (AVX2) and 28 GB/s (AVX-512) on a Zen 4 server; below, the wider ones are up
 /// to twice as fast.
+#[cfg(target_arch = "x86_64")]
 const STREAM_FROM: usize = 8 << 20;
 /// Bytes of the widest vector, and of a cache line.
 const LINE: usize = 64;
