@@ -4,8 +4,14 @@
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 profile=${PROFILE:-release}
 target_dir=${CARGO_TARGET_DIR:-$root/target}
-# cargo calls the dev profile's folder "debug".
-case $profile in dev) built=$target_dir/debug ;; *) built=$target_dir/$profile ;; esac
+# cargo calls the dev profile's folder "debug", and puts what is built for a named target below its name.
+built=$target_dir/${CARGO_BUILD_TARGET:+$CARGO_BUILD_TARGET/}
+case $profile in dev) built+=debug ;; *) built+=$profile ;; esac
+
+# What runs on this machine while something is built for another one, or for release, is built as always.
+host_cargo() { # ARGUMENT…
+    env -u CARGO_BUILD_TARGET -u RUSTFLAGS -u RUSTC -u CARGO_PROFILE_RELEASE_LTO CARGO_TARGET_DIR="${HOST_TARGET_DIR:-$target_dir}" cargo "$@"
+}
 
 # absolute PATH: the same without a need for the present directory; it need not exist.
 absolute() {

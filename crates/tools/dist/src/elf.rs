@@ -1,0 +1,161 @@
+//! Programs and libraries: what they need of a system, and their debug information, which is released apart.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use object::elf::{DT_NEEDED, FileHeader64};
+use object::read::elf::FileHeader;
+use object::{Endianness, Object};
+
+use crate::failure::Failure;
+use crate::files::{Content, Tree};
+
+/// What the programs and libraries of a tree need of a system.
+#[derive(Default, Debug, PartialEq, Eq)]
+pub struct Needs {
+    /// Libraries outside of the tree, by SONAME.
+    pub libraries: BTreeSet<String>,
+    /// Versions of their symbols: `(libc.so.6, GLIBC_2.28)`.
+    pub versions: BTreeSet<(String, String)>,
+}
+
+impl Needs {
+    /// What the programs and libraries of `contents` need.
+    pub fn of<'a>(contents: impl Iterator<Item = (&'a str, &'a Content)>) -> Result<Needs, Failure> {
+        let mut needs = Needs::default();
+        let mut own = BTreeSet::new();
+        for (path, content) in contents {
+            own.insert(path.rsplit('/').next().unwrap_or(path).to_owned());
+            if let Content::Bytes(bytes, _) = content
+                && is_elf(bytes)
+            {
+                needs.add(bytes).map_err(|error| broken(path, error))?;
+            }
+        }
+        needs.libraries.retain(|library| !own.contains(library));
+        Ok(needs)
+    }
+
+    /// The newest version of glibc among the symbols: (2, 28).
+    pub fn glibc(&self) -> (u32, u32) {
+        let version = |(_, name): &(String, String)| {
+            let (major, minor) = name.strip_prefix("GLIBC_")?.split_once('.')?;
+            Some((major.parse().ok()?, minor.split('.').next()?.parse().ok()?))
+        };
+        // Nothing older has wheels or packages.
+        self.versions.iter().filter_map(version).max().unwrap_or((2, 17)).max((2, 17))
+    }
+
+    fn add(&mut self, bytes: &[u8]) -> object::Result<()> {
+        let header = FileHeader64::<Endianness>::parse(bytes)?;
+        let endian = header.endian()?;
+        let sections = header.sections(endian, bytes)?;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let dynamic = sections.dynamic_table(endian, bytes)?;
+        for entry in dynamic.iter().filter(|entry| entry.tag == DT_NEEDED) {
+            self.libraries.insert(text(dynamic.string(entry)?));
+        }
+        if let Some((mut needed, link)) = sections.gnu_verneed(endian, bytes)? {
+            let strings = sections.strings(endian, bytes, link)?;
+            while let Some((library, mut versions)) = needed.next()? {
+                let file = text(library.file(endian, strings)?);
+                while let Some(version) = versions.next()? {
+                    self.versions.insert((file.clone(), text(version.name(endian, strings)?)));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The debug information of one program or library.
+pub struct Debug {
+    /// Its place below `/usr/lib/debug`, where debuggers look for it: `.build-id/ab/cdef….debug`.
+    pub path: String,
+    /// The file.
+    pub bytes: Vec<u8>,
+}
+
+/// Takes the debug information out of all programs and libraries of a tree, by `objcopy`. Symbols go, too, but for those that debuggers
+/// look up in mpiexec and in ranks (`MPIR_…`).
+pub fn split(tree: &mut Tree, objcopy: &str) -> Result<Vec<Debug>, Failure> {
+    let work = Scratch::new()?;
+    let mut debug = Vec::new();
+    for file in &mut tree.0 {
+        let Content::Bytes(bytes, _) = &mut file.content else { continue };
+        if bytes.starts_with(b"!<arch>\n") {
+            *bytes = work.change(bytes, objcopy, &["--strip-debug", "--enable-deterministic-archives"])?;
+        } else if is_elf(bytes) {
+            let id = build_id(bytes).map_err(|error| broken(&file.path, error))?;
+            let bytes_of_debug = work.change(bytes, objcopy, &["--only-keep-debug"])?;
+            *bytes =
+                work.change(bytes, objcopy, &["--strip-unneeded", "--wildcard", "--keep-symbol=MPIR_*"])?;
+            let Some(id) = id else {
+                let seen = format!("{} has no build-id", file.path);
+                return Err(Failure::new(
+                    "splitting debug information",
+                    seen,
+                    "link with -Wl,--build-id=sha1",
+                ));
+            };
+            let path = format!(".build-id/{}/{}.debug", &id[..2], &id[2..]);
+            if !debug.iter().any(|it: &Debug| it.path == path) {
+                debug.push(Debug { path, bytes: bytes_of_debug });
+            }
+        }
+    }
+    debug.sort_by(|left, right| left.path.cmp(&right.path));
+    Ok(debug)
+}
+
+fn is_elf(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"\x7fELF")
+}
+
+/// In hexadecimal digits.
+fn build_id(bytes: &[u8]) -> object::Result<Option<String>> {
+    let id = object::File::parse(bytes)?.build_id()?;
+    Ok(id.map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect()))
+}
+
+fn broken(path: &str, error: object::Error) -> Failure {
+    Failure::new(format!("reading {path}"), error, format!("look at it: readelf -aW {path}"))
+}
+
+/// A folder for objcopy, removed at the end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Result<Scratch, Failure> {
+        let path = std::env::temp_dir().join(format!("alhena-dist-{}", std::process::id()));
+        fs::create_dir_all(&path).map_err(|error| Failure::writing(&path, error))?;
+        Ok(Scratch(path))
+    }
+
+    /// What objcopy makes of `bytes`.
+    fn change(&self, bytes: &[u8], objcopy: &str, arguments: &[&str]) -> Result<Vec<u8>, Failure> {
+        let (before, after) = (self.0.join("before"), self.0.join("after"));
+        fs::write(&before, bytes).map_err(|error| Failure::writing(&before, error))?;
+        run(objcopy, arguments, &[&before, &after])?;
+        fs::read(&after).map_err(|error| Failure::reading(&after, error))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn run(objcopy: &str, arguments: &[&str], files: &[&Path]) -> Result<(), Failure> {
+    let step = format!("running {objcopy} {}", arguments.join(" "));
+    let next = "install binutils, or name another one by --objcopy";
+    let output = Command::new(objcopy).args(arguments).args(files).output();
+    match output {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => Err(Failure::new(step, String::from_utf8_lossy(&output.stderr).trim(), next)),
+        Err(error) => Err(Failure::new(step, error, next)),
+    }
+}
