@@ -4,6 +4,8 @@
 #   make install PREFIX=DIR   the same, installed under DIR (default: ./install)
 #   make uninstall PREFIX=DIR remove what was installed under DIR
 #   make demo                 install into ./install, run a program and a first measurement
+#   make dist                 what is released, in ./dist: archive, wheel, packages, debug files, bill of materials
+#   make docs                 the documents as a site, in target/docs
 #   make test                 every check; the last line reads "N passed, N failed, N skipped"
 #   make apps                 build and run real applications (downloads their sources into .apps/)
 #   make deny                 licences and sources of all dependencies, by cargo-deny
@@ -19,7 +21,7 @@ APPS    ?=
 
 export PROFILE
 
-.PHONY: build install uninstall demo test apps deny fuzz clean
+.PHONY: build install uninstall demo dist docs test apps deny fuzz clean
 
 build:
 	scripts/build
@@ -32,6 +34,12 @@ uninstall:
 
 demo:
 	scripts/demo
+
+dist:
+	scripts/dist
+
+docs:
+	scripts/docs
 
 test:
 	scripts/test $(STEPS)

@@ -1,10 +1,12 @@
 //! Files made from the function table: `cargo run -p xtask -- <command>`.
 #![forbid(unsafe_code)]
 
+mod book;
 mod fortran;
 mod header;
 mod man;
 mod status;
+mod words;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -15,6 +17,7 @@ usage: cargo run -p xtask -- COMMAND
   fortran DIRECTORY    writes mpif.h, mpi.f90 and mpi_f08.f90
   fortran-checks DIRECTORY   writes a program for each interface that calls all procedures, and a C library that sees the calls
   status [--check]     writes docs/status.md, or checks that it is current
+  book DIRECTORY       writes the sources of the book: the pages of docs/ and one page per function
   man DIRECTORY        writes one manual page per function to DIRECTORY/man3";
 
 fn main() -> ExitCode {
@@ -30,6 +33,7 @@ fn main() -> ExitCode {
         ["status", "--check"] => check(&status_page(), &status::render(&table)),
         ["fortran", directory] => fortran::write(&table, Path::new(directory)),
         ["fortran-checks", directory] => fortran::write_checks(&table, Path::new(directory)),
+        ["book", directory] => book::write(&table, &root(), Path::new(directory)),
         ["man", directory] => man::write(&table, Path::new(directory)),
         _ => Err(USAGE.to_string()),
     };
@@ -42,8 +46,12 @@ fn main() -> ExitCode {
     }
 }
 
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..")
+}
+
 fn status_page() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/status.md")
+    root().join("docs/status.md")
 }
 
 /// Writes a file, with its folder.
