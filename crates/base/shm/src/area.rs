@@ -74,7 +74,7 @@ pub struct Word(AtomicU64);
 
 /// The members that hold an area.
 #[repr(C, align(64))]
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Entry {
     members: AtomicU32,
     base: AtomicU64,

@@ -17,7 +17,7 @@ pub const KEPT: usize = 16;
 
 /// One call.
 #[repr(C, align(64))]
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Record {
     /// 0: none.
     key: AtomicU64,

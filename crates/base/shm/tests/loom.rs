@@ -341,3 +341,68 @@ fn a_free_bounce_is_borrowed_or_taken() {
         }
     });
 }
+
+/// A record that is replaced while it is read is whole or not taken.
+#[test]
+fn a_record_is_of_one_call() {
+    use shm::record::{Record, WORDS};
+    model(|| {
+        let record: &'static Record = Box::leak(Box::default());
+        let owner = thread::spawn(move || {
+            record.write(1, [1; WORDS]);
+            record.write(2, [2; WORDS]);
+            record.write(1, [3; WORDS]);
+        });
+        if let Some([first, rest @ ..]) = record.read(1) {
+            assert!(first == 1 || first == 3);
+            assert!(rest.iter().all(|&word| word == first));
+        }
+        owner.join().unwrap();
+        assert_eq!(record.read(1), Some([3; WORDS]));
+    });
+}
+
+/// Members leave an area in any order; the next one that takes it begins after all their epochs.
+#[test]
+fn an_area_begins_after_its_last_members() {
+    use shm::area::{Entry, SLOTS};
+    model(|| {
+        let entry: &'static Entry = Box::leak(Box::default());
+        assert_eq!(entry.claim(2), Some(0));
+        let members = [5, 9].map(|epoch| thread::spawn(move || entry.release(epoch)));
+        if let Some(base) = entry.claim(1) {
+            assert_eq!(base, 9 + SLOTS as u64);
+        }
+        members.map(|member| member.join().unwrap());
+    });
+}
+
+/// Owner and receiver of a joint copy claim each chunk once, and the owner sees the whole job or none.
+#[test]
+fn chunks_of_a_joint_copy_are_claimed_once() {
+    use shm::joint::{Control, Job};
+    const JOB: Job = Job { target: 7, offset: 8, len: 20, chunk: 10, receiver: 3 };
+    model(|| {
+        let control: &'static Control = Box::leak(Box::default());
+        control.prepare(1);
+        let receiver = thread::spawn(move || {
+            assert!(control.open(1, &JOB));
+            let mut taken = 0;
+            while control.claim(1, JOB.chunks()).is_some() {
+                taken += 1;
+            }
+            (taken, control.close(1))
+        });
+        let mut pushed = 0;
+        if let Some(job) = control.job(1) {
+            assert_eq!(job, JOB);
+            while control.claim(1, job.chunks()).is_some() {
+                pushed += 1;
+                control.pushed(1, pushed);
+            }
+        }
+        let (taken, claimed) = receiver.join().unwrap();
+        assert_eq!((taken + pushed, claimed), (2, Some(2)));
+        assert_eq!(control.progress(1), (pushed, None));
+    });
+}
