@@ -16,7 +16,7 @@ unsafe extern "C" fn alhena_call_origin_1(place: usize, callers: Option<&'static
 /// The address of the error handler that the `error_handler` of a front-end's table is to call, on this thread.
 #[unsafe(no_mangle)]
 extern "C" fn alhena_due_handler_1() -> usize {
-    origin::due_handler()
+    ffi::due_handler()
 }
 
 /// States copies of the program's buffers for the call of this thread that has `place` among its arguments and comes next.
