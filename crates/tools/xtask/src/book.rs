@@ -91,8 +91,24 @@ fn function_page(table: &Table, function: &Function) -> String {
 
 fn prototypes(function: &Function) -> String {
     let lines: String =
-        function.entries().map(|entry| format!("{};\n", c::prototype(entry, "MPI_"))).collect();
+        function.entries().map(|entry| broken(&format!("{};\n", c::prototype(entry, "MPI_")))).collect();
     format!("```c\n{lines}```\n")
+}
+
+/// A prototype, broken between arguments where it is wider than the page.
+fn broken(prototype: &str) -> String {
+    const WIDTH: usize = 72;
+    let (mut text, mut column) = (String::new(), 0);
+    for argument in prototype.split_inclusive(", ") {
+        if column + argument.trim_end().len() > WIDTH {
+            text.truncate(text.trim_end().len());
+            text += "\n    ";
+            column = 4;
+        }
+        text += argument;
+        column += argument.len();
+    }
+    text
 }
 
 fn code(name: &str) -> String {
