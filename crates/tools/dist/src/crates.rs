@@ -14,8 +14,15 @@ use crate::failure::Failure;
 use crate::release::{LICENCE, Release};
 
 /// What is installed; the crates below them are what is released.
-const ROOTS: [&str; 7] =
-    ["alhena-standard", "alhena-fortran", "alhena-mpich", "alhena-preload", "alhena-mpiexec", "alhena-wrappers", "alhena"];
+const ROOTS: [&str; 7] = [
+    "alhena-standard",
+    "alhena-fortran",
+    "alhena-mpich",
+    "alhena-preload",
+    "alhena-mpiexec",
+    "alhena-wrappers",
+    "alhena",
+];
 
 #[derive(Deserialize)]
 struct Metadata {

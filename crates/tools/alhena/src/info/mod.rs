@@ -63,8 +63,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
 
 /// The parameters that the words of `--param` name.
 fn choose(registry: &Registry, words: &[String]) -> Result<Vec<&'static Param>, Box<dyn Error>> {
-    let prefix = words.join("_");
-    let belongs = |param: &Param| match param.name.strip_prefix(prefix.as_str()) {
+    // `btl_ugni_` as pages have it, `btl_ugni`, and `btl ugni` as Open MPI's users write.
+    let joined = words.join("_");
+    let prefix = joined.trim_end_matches('_');
+    let belongs = |param: &Param| match param.name.strip_prefix(prefix) {
         Some(rest) => rest.is_empty() || rest.starts_with('_'),
         None => words[0] == "all",
     };
@@ -72,7 +74,7 @@ fn choose(registry: &Registry, words: &[String]) -> Result<Vec<&'static Param>, 
     if !chosen.is_empty() {
         return Ok(chosen);
     }
-    let next = match registry.nearest(&prefix) {
+    let next = match registry.nearest(prefix) {
         Some(nearest) => format!("did you mean {nearest}? `alhena info --params` lists all"),
         None => "run `alhena info --params` for all of them".to_string(),
     };
