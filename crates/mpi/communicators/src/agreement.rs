@@ -9,8 +9,8 @@
 //! ```
 //!
 //! Each question is one reduction over the members, and the answer is the same on all of them; so all go the same way.
-//! What a member offers is kept for this communicator until the answer is there: so an id that all offer is free, and no
-//! vote need follow. Where several communicators are made at once, by threads or by `MPI_Comm_idup`, what is offered to one
+//! What a member offers is kept for this communicator until the answer is there ([`Offer`]): so an id that all offer is free,
+//! and no vote need follow. Where several communicators are made at once, by threads or by `MPI_Comm_idup`, what is offered to one
 //! is withheld from another. Therefore
 //!
 //! * each is offered a small part of the ids first, which follows from its [`Party`], so that those made at once rarely
@@ -24,7 +24,7 @@
 
 use abi::{Error, Op, Result};
 
-use objects::comm::contexts::Contexts;
+use objects::comm::contexts::{Contexts, Offer};
 
 /// Words of a question and of its answer.
 pub const WORDS: usize = 5;
@@ -81,8 +81,8 @@ pub struct Agreement {
     /// Consecutive ids that the communicator needs.
     count: u32,
     step: SearchStage,
-    /// Ids that are kept for the communicator.
-    offered: Vec<u32>,
+    /// What is kept for the communicator, once it has asked.
+    offer: Option<Offer>,
 }
 
 #[derive(Clone, Copy)]
@@ -105,11 +105,11 @@ const NONE_LEFT: Error = Error::new(
 impl Agreement {
     /// Of a communicator that needs `count` consecutive ids.
     pub fn new(party: Party, count: u32) -> Agreement {
-        Agreement { party, count, step: SearchStage::Here, offered: Vec::new() }
+        Agreement { party, count, step: SearchStage::Here, offer: None }
     }
 
     /// The next question.
-    pub fn ask(&mut self, contexts: &mut Contexts) -> Question {
+    pub fn ask(&mut self, contexts: &Contexts) -> Question {
         let window = WINDOW.min(contexts.lap());
         // All members have as many ids, and so skip the first question alike.
         if contexts.lap() < MANY && matches!(self.step, SearchStage::Here) {
@@ -144,22 +144,24 @@ impl Agreement {
     }
 
     /// Offers what is free at the positions from `base + from` to `base + to`.
-    fn offer(&mut self, contexts: &mut Contexts, base: u64, from: u64, to: u64) -> Question {
-        let mut words = [0; WORDS];
-        let (mut withheld, behind) = (false, contexts.comes_first(self.party.0));
+    fn offer(&mut self, contexts: &Contexts, base: u64, from: u64, to: u64) -> Question {
+        let (mut words, mut ids) = ([0; WORDS], Vec::new());
+        let makings = contexts.makings();
+        let (mut withheld, behind) = (false, makings.comes_first(self.party.0));
         for place in from..to {
             let Some(id) = contexts.at(base.wrapping_add(place), self.count) else { continue };
             if !contexts.is_free(id, self.count) {
                 continue;
             }
-            if behind || contexts.is_offered(id, self.count) {
+            if behind || makings.is_offered(id, self.count) {
                 withheld = true;
                 continue;
             }
             words[place as usize / 64] |= 1 << (place % 64);
-            self.offered.extend(id..id + self.count);
+            ids.extend(id..id + self.count);
         }
-        contexts.offer(&self.offered);
+        drop(makings);
+        self.offer.get_or_insert_with(|| contexts.offer()).add(&ids);
         words[MASKS] = if withheld { 0 } else { u64::MAX };
         Question { op: abi::BAND, words }
     }
@@ -169,8 +171,9 @@ impl Agreement {
     /// # Errors
     /// `MPI_ERR_OTHER`, for all members alike: a process has none left.
     pub fn hear(&mut self, contexts: &mut Contexts, answer: &[u64; WORDS]) -> Result<Option<u32>> {
-        contexts.withdraw(&self.offered);
-        self.offered.clear();
+        if let Some(offer) = &mut self.offer {
+            offer.withdraw();
+        }
         let (base, clean) = match self.step {
             SearchStage::Here => {
                 let [mask, position, none_has, ..] = *answer;
@@ -206,14 +209,14 @@ impl Agreement {
                 match window * WINDOW < contexts.lap() {
                     true => SearchStage::All { base, window, clean },
                     false if clean => {
-                        self.give_up(contexts);
+                        self.give_up();
                         return Err(NONE_LEFT);
                     }
                     false => SearchStage::All { base, window: 0, clean: true },
                 }
             }
             _ => {
-                contexts.claim(self.party.0);
+                self.offer.get_or_insert_with(|| contexts.offer()).claim(self.party.0);
                 SearchStage::All { base, window: 0, clean: true }
             }
         };
@@ -226,7 +229,7 @@ impl Agreement {
             SearchStage::All { window, .. } => window * WINDOW.min(contexts.lap()),
             _ => 0,
         };
-        self.give_up(contexts);
+        self.give_up();
         let position = base.wrapping_add(window).wrapping_add(place);
         // What a peer answers is not trusted.
         let id = contexts.at(position, self.count).filter(|&id| contexts.is_free(id, self.count));
@@ -238,12 +241,8 @@ impl Agreement {
     }
 
     /// Nothing is kept for the communicator any more: it has its ids, or the members cannot go on.
-    pub fn give_up(&mut self, contexts: &mut Contexts) {
-        contexts.withdraw(&self.offered);
-        self.offered.clear();
-        if let SearchStage::All { .. } = self.step {
-            contexts.unclaim(self.party.0);
-        }
+    pub fn give_up(&mut self) {
+        self.offer = None;
         self.step = SearchStage::Where;
     }
 }
@@ -304,7 +303,7 @@ mod tests {
                 if making.got.is_some() || making.asked[member].is_some() {
                     continue;
                 }
-                let contexts = &mut self.processes[making.members[member]];
+                let contexts = &self.processes[making.members[member]];
                 making.asked[member] = Some(making.agreements[member].ask(contexts));
                 let Some(all) = making.asked.iter().copied().collect::<Option<Vec<Question>>>() else {
                     continue;
@@ -409,22 +408,40 @@ mod tests {
         }
     }
 
+    /// A call that fails between question and answer drops its agreement.
+    #[test]
+    fn what_was_offered_to_a_communicator_that_is_given_up_is_free_again() {
+        for contexts in [1 << 28, 32] {
+            let mut world = World::new(1, contexts);
+            let mut agreement = Agreement::new(Party::of(&[1]), 2);
+            // The first answers mean that the members have no id in common, so that it claims all in the end.
+            for _ in 0..8 {
+                agreement.ask(&world.processes[0]);
+                assert_eq!(agreement.hear(&mut world.processes[0], &[0; 5]), Ok(None));
+            }
+            agreement.ask(&world.processes[0]);
+            assert!(world.processes[0].kept_for_makings() > 1);
+            drop(agreement);
+            assert_eq!(world.processes[0].kept_for_makings(), 0);
+        }
+    }
+
     #[test]
     fn answers_of_no_member_are_refused() {
         let mut contexts = Contexts::new();
         contexts.take(2, 400);
         let mut agreement = Agreement::new(Party::of(&[1]), 1);
-        agreement.ask(&mut contexts);
+        agreement.ask(&contexts);
         assert!(agreement.hear(&mut contexts, &[1, 5, !5, 0, 0]).is_err(), "an id in use");
         let mut agreement = Agreement::new(Party::of(&[1]), 1);
-        agreement.ask(&mut contexts);
+        agreement.ask(&contexts);
         assert_eq!(agreement.hear(&mut contexts, &[u64::MAX; 5]), Ok(None), "not one position");
-        agreement.ask(&mut contexts);
+        agreement.ask(&contexts);
         assert_eq!(agreement.hear(&mut contexts, &[0; 5]), Ok(None));
-        agreement.ask(&mut contexts);
+        agreement.ask(&contexts);
         assert!(agreement.hear(&mut contexts, &[1, 0, 0, 0, 0]).is_err());
         assert!(agreement.hear(&mut contexts, &[u64::MAX; 5]).is_ok());
-        agreement.ask(&mut contexts);
+        agreement.ask(&contexts);
         assert!(agreement.hear(&mut contexts, &[0; 5]).is_ok());
     }
 }

@@ -443,11 +443,9 @@ pub(super) fn agree_by(
     reap_retired(&mut t.lock());
     let mut agreement = Agreement::new(party, count);
     loop {
-        let question = agreement.ask(&mut t.lock().contexts);
-        let answered = answer(t, question);
-        let mut state = t.lock();
-        let answer = answered.inspect_err(|_| agreement.give_up(&mut state.contexts))?;
-        if let Some(id) = agreement.hear(&mut state.contexts, &answer)? {
+        let question = agreement.ask(&t.lock().contexts);
+        let answer = answer(t, question)?;
+        if let Some(id) = agreement.hear(&mut t.lock().contexts, &answer)? {
             return Ok(id);
         }
     }
@@ -455,9 +453,9 @@ pub(super) fn agree_by(
 
 /// Adds a communicator, which becomes one more user of its error handler.
 pub(super) fn add_comm(state: &mut State, comm: Comm) -> Result<abi::Comm> {
-    state.errhandlers.acquire(comm.errhandler);
-    let size = comm.size() as i64;
+    let (errhandler, size) = (comm.errhandler, comm.size() as i64);
     let handle = state.comms.add(comm)?;
+    state.errhandlers.acquire(errhandler);
     raise(state, COMM_CREATED, [handle.0 as i64, size, 0]);
     Ok(handle)
 }

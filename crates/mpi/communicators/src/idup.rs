@@ -11,7 +11,7 @@ use super::agreement::{Agreement, Party, Question, WORDS};
 use super::create::{NUMBERED, add_comm, copy_of, remove_comm};
 use super::retire::reap_retired;
 use collectives::Running;
-use objects::attr::copy_all;
+use objects::attr::{Attributes, copy_all, forget};
 use objects::comm::hints::Hints;
 use objects::comm::{Comm, Held};
 use objects::domain::Token;
@@ -70,30 +70,46 @@ fn start(
 ) -> Result<()> {
     t.lock().requests.check_room()?;
     let attributes = copy_all(t, comm)?;
-    let mut state = t.lock();
-    let parent = state.hold(comm)?;
-    let mut copy = copy_of(state.comm(comm)?, 0, hints);
-    copy.attributes = attributes;
-    *new = add_comm(&mut state, copy)?;
-    let old = state.comms.get_mut(comm)?;
-    old.duplicates = old.duplicates.wrapping_add(1);
-    let tag = (TAGS | old.duplicates & ((1 << 29) - 1)) as i32;
-    let party = Party::of(&[u64::from(old.context), NUMBERED, u64::from(old.duplicates)]);
-    let rounds = rounds(old);
-    let mut agreement = Agreement::new(party, old.context_ids());
-    reap_retired(&mut state);
-    let question = agreement.ask(&mut state.contexts);
-    let mut words: Box<[u64]> = Box::new([0; 2 * WORDS]);
-    let running = Running::of_words(&mut state, comm, exposed(&mut words), WORDS, question.op)?;
-    let mut duplicate =
-        Duplicate { parent, new: *new, agreement, question, words, running, rounds, tag, ended: None };
-    duplicate.reduce(&mut state)?;
-    let key = state.requests.add(duplicate)?;
-    state.requests.register(key);
-    *request = RequestKey::Operation(key).handle();
-    drop(state);
+    (*new, *request) = begin(&mut t.lock(), comm, hints, attributes)?;
     engine::see_to_connections(t);
     Ok(())
+}
+
+/// The duplicate, which cannot be used yet, and its request. After an error there is neither.
+fn begin(
+    state: &mut State,
+    comm: abi::Comm,
+    hints: Hints,
+    attributes: Attributes,
+) -> Result<(abi::Comm, abi::Request)> {
+    // Functions of the program have copied the attributes, and may have begun requests.
+    let copy = state.requests.check_room().and_then(|()| Ok(copy_of(state.comm(comm)?, 0, hints)));
+    let new = match copy.and_then(|copy| add_comm(state, copy)) {
+        Ok(new) => new,
+        Err(error) => {
+            forget(state, attributes);
+            return Err(error);
+        }
+    };
+    state.comms.get_mut(new)?.attributes = attributes;
+    let duplicate = Duplicate::begin(state, comm, new);
+    match duplicate.and_then(|duplicate| state.requests.add(duplicate)) {
+        Ok(key) => {
+            state.requests.register(key);
+            Ok((new, RequestKey::Operation(key).handle()))
+        }
+        Err(error) => {
+            discard(state, new);
+            Err(error)
+        }
+    }
+}
+
+/// Takes a duplicate out that the members do not make.
+fn discard(state: &mut State, new: abi::Comm) {
+    if let Some(new) = remove_comm(state, new) {
+        forget(state, new.attributes);
+    }
 }
 
 fn rounds(comm: &Comm) -> u32 {
@@ -101,8 +117,27 @@ fn rounds(comm: &Comm) -> u32 {
 }
 
 impl Duplicate {
+    /// Begins to make `new` the duplicate of a communicator.
+    fn begin(state: &mut State, comm: abi::Comm, new: abi::Comm) -> Result<Duplicate> {
+        let parent = state.hold(comm)?;
+        let old = state.comms.get_mut(comm)?;
+        old.duplicates = old.duplicates.wrapping_add(1);
+        let tag = (TAGS | old.duplicates & ((1 << 29) - 1)) as i32;
+        let party = Party::of(&[u64::from(old.context), NUMBERED, u64::from(old.duplicates)]);
+        let rounds = rounds(old);
+        let mut agreement = Agreement::new(party, old.context_ids());
+        reap_retired(state);
+        let question = agreement.ask(&state.contexts);
+        let mut words: Box<[u64]> = Box::new([0; 2 * WORDS]);
+        let running = Running::of_words(state, comm, exposed(&mut words), WORDS, question.op)?;
+        let mut duplicate =
+            Duplicate { parent, new, agreement, question, words, running, rounds, tag, ended: None };
+        duplicate.reduce(state)?;
+        Ok(duplicate)
+    }
+
     /// Begins the reductions of the present question.
-    fn begin(&mut self, state: &mut State) -> Result<()> {
+    fn ask(&mut self, state: &mut State) -> Result<()> {
         let parent = self.parent.comm();
         self.rounds = rounds(state.comm(parent)?);
         self.running = Running::of_words(state, parent, exposed(&mut self.words), WORDS, self.question.op)?;
@@ -138,8 +173,8 @@ impl Duplicate {
                 self.ended = Some(Done { owner: self.parent.comm().0 as u32, ..EMPTY });
             }
             None => {
-                self.question = self.agreement.ask(&mut state.contexts);
-                self.begin(state)?;
+                self.question = self.agreement.ask(&state.contexts);
+                self.ask(state)?;
             }
         }
         Ok(true)
@@ -147,10 +182,8 @@ impl Duplicate {
 
     /// The members cannot go on: there is no duplicate.
     fn fail(&mut self, state: &mut State, error: abi::Error) {
-        self.agreement.give_up(&mut state.contexts);
-        if let Some(new) = remove_comm(state, self.new) {
-            objects::attr::forget(state, new.attributes);
-        }
+        self.agreement.give_up();
+        discard(state, self.new);
         self.ended = Some(Done { error: error.class, owner: self.parent.comm().0 as u32, ..EMPTY });
     }
 }

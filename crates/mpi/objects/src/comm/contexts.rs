@@ -10,6 +10,7 @@
 //! How the members of a new communicator agree on an id is `communicators::agreement`'s.
 
 use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Largest id. One bit of a message's context distinguishes the library's own messages from the program's; and the
 /// handle of a window has room for an id ([`crate::handle`]).
@@ -23,23 +24,90 @@ pub struct Contexts {
     /// later one is the larger one, and an id that has just become free is not the next one to be taken.
     position: u64,
     used: BTreeSet<u32>,
-    /// Free ids that communicators in the making may get; a few for each of them.
-    offered: Vec<u32>,
-    /// Parties that must find an id among all there are; see [`Contexts::claim`].
-    claims: Vec<u64>,
+    makings: Arc<Mutex<Makings>>,
     /// Used ids whose communicator is gone.
     lingering: BTreeSet<u32>,
     /// Largest id.
     max: u32,
 }
 
+/// What is kept for communicators in the making.
+#[derive(Default)]
+pub struct Makings {
+    /// Free ids that they may get; a few for each of them.
+    offered: Vec<u32>,
+    /// Parties that must find an id among all there are; see [`Offer::claim`].
+    claims: Vec<u64>,
+}
+
+impl Makings {
+    /// Whether another communicator in the making may get one of `count` ids from `id`.
+    pub fn is_offered(&self, id: u32, count: u32) -> bool {
+        self.offered.iter().any(|offered| (id..id + count).contains(offered))
+    }
+
+    /// Whether another party comes first.
+    pub fn comes_first(&self, party: u64) -> bool {
+        self.claims.iter().any(|&claim| claim < party)
+    }
+}
+
+/// What is kept for one communicator in the making, until that has its ids or is given up, whichever way.
+pub struct Offer {
+    ids: Vec<u32>,
+    claim: Option<u64>,
+    all: Arc<Mutex<Makings>>,
+}
+
+fn lock(makings: &Mutex<Makings>) -> MutexGuard<'_, Makings> {
+    makings.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Offer {
+    /// The communicator may get these ids, too: no other one is offered them.
+    pub fn add(&mut self, ids: &[u32]) {
+        self.ids.extend(ids);
+        lock(&self.all).offered.extend(ids);
+    }
+
+    /// The communicator does not get what it was offered.
+    pub fn withdraw(&mut self) {
+        let mut all = lock(&self.all);
+        // Where no other one is in the making, these are all.
+        if all.offered == self.ids {
+            all.offered.clear();
+        } else {
+            all.offered.retain(|id| !self.ids.contains(id));
+        }
+        self.ids.clear();
+    }
+
+    /// The communicator, `party`, could not get an id while others were offered some: until it has one, those whose number is
+    /// larger are offered none. So of several that wait for each other one always gets what it needs.
+    pub fn claim(&mut self, party: u64) {
+        if self.claim.replace(party).is_none() {
+            lock(&self.all).claims.push(party);
+        }
+    }
+}
+
+impl Drop for Offer {
+    fn drop(&mut self) {
+        self.withdraw();
+        let Some(party) = self.claim else { return };
+        let claims = &mut lock(&self.all).claims;
+        if let Some(place) = claims.iter().position(|&claim| claim == party) {
+            claims.swap_remove(place);
+        }
+    }
+}
+
 impl Contexts {
-    pub const fn new() -> Contexts {
+    pub fn new() -> Contexts {
         Contexts {
             position: 0,
             used: BTreeSet::new(),
-            offered: Vec::new(),
-            claims: Vec::new(),
+            makings: Arc::default(),
             lingering: BTreeSet::new(),
             max: MAX,
         }
@@ -81,42 +149,14 @@ impl Contexts {
         self.used.range(id..id + count).next().is_none()
     }
 
-    /// Whether another communicator in the making may get one of them.
-    pub fn is_offered(&self, id: u32, count: u32) -> bool {
-        self.offered.iter().any(|offered| (id..id + count).contains(offered))
+    /// What is kept for communicators in the making.
+    pub fn makings(&self) -> MutexGuard<'_, Makings> {
+        lock(&self.makings)
     }
 
-    /// A communicator in the making may get these ids: no other one is offered them.
-    pub fn offer(&mut self, ids: &[u32]) {
-        self.offered.extend(ids);
-    }
-
-    /// The communicator does not get these ids.
-    pub fn withdraw(&mut self, ids: &[u32]) {
-        // Where no other one is in the making, these are all.
-        if self.offered == ids {
-            self.offered.clear();
-        } else {
-            self.offered.retain(|id| !ids.contains(id));
-        }
-    }
-
-    /// The communicator `party` in the making could not get an id while others were offered some: until it has one, those
-    /// whose number is larger are offered none. So of several that wait for each other one always gets what it needs.
-    pub fn claim(&mut self, party: u64) {
-        self.claims.push(party);
-    }
-
-    /// It has one, or has failed.
-    pub fn unclaim(&mut self, party: u64) {
-        if let Some(place) = self.claims.iter().position(|&claim| claim == party) {
-            self.claims.swap_remove(place);
-        }
-    }
-
-    /// Whether another party comes first.
-    pub fn comes_first(&self, party: u64) -> bool {
-        self.claims.iter().any(|&claim| claim < party)
+    /// An offer to one more communicator, of no id yet.
+    pub fn offer(&self) -> Offer {
+        Offer { ids: Vec::new(), claim: None, all: Arc::clone(&self.makings) }
     }
 
     /// Takes `count` ids from `id`.
@@ -144,7 +184,8 @@ impl Contexts {
 
     /// Ids that are kept for communicators in the making, and parties that come first.
     pub fn kept_for_makings(&self) -> usize {
-        self.offered.len() + self.claims.len()
+        let makings = self.makings();
+        makings.offered.len() + makings.claims.len()
     }
 
     /// Gives those back whose communicator is gone and that are not `awaited`.
