@@ -1,5 +1,6 @@
 //! The way to other processes: the transports, the message layer over them, and active messages beside that.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::BorrowedFd;
 
 use abi::{Result, Status};
@@ -92,6 +93,17 @@ macro_rules! on_layer {
 }
 pub(crate) use on_layer;
 
+/// What is known of peers that may have ended.
+#[derive(Default)]
+struct Losses {
+    /// Those that calls wait for by no receive, and by how many.
+    awaited: BTreeMap<Peer, u32>,
+    /// Those that a call waits for that names them before each look.
+    once: BTreeSet<Peer>,
+    /// Those of this node that had ended at the last look.
+    ended: BTreeSet<Peer>,
+}
+
 /// The way of a process to the others.
 pub struct P2p<B = Bml> {
     /// The transports.
@@ -107,6 +119,7 @@ pub struct P2p<B = Bml> {
     pub(crate) handling: bool,
     /// A send that could not poll would have.
     pub(crate) poll_due: bool,
+    losses: Losses,
 }
 
 impl<B: FastPath> P2p<B> {
@@ -123,6 +136,7 @@ impl<B: FastPath> P2p<B> {
             waits_to_end: false,
             handling: false,
             poll_due: false,
+            losses: Losses::default(),
         }
     }
 
@@ -174,7 +188,6 @@ impl<B: FastPath> P2p<B> {
     /// be called again, between polls, until it may.
     pub fn leave(&mut self) -> bool {
         self.farewells.leave();
-        self.bml.set_away(true);
         let may_end = self.farewells.may_end(&mut self.bml, self.peers.next().0);
         self.waits_to_end = !may_end;
         may_end
@@ -183,7 +196,6 @@ impl<B: FastPath> P2p<B> {
     /// Announces this process to the peers again, if it had left; whether that has reached all of them.
     pub fn come_back(&mut self) -> bool {
         self.farewells.come_back();
-        self.bml.set_away(false);
         self.farewells.advance(&mut self.bml, self.peers.next().0)
     }
 
@@ -192,9 +204,54 @@ impl<B: FastPath> P2p<B> {
         self.farewells.is_away()
     }
 
+    /// A call begins to wait for something from `peer` by no receive: its end is looked for, too.
+    pub fn await_from(&mut self, peer: Peer) {
+        *self.losses.awaited.entry(peer).or_default() += 1;
+    }
+
+    /// The call that [`P2p::await_from`] was for waits no more.
+    pub fn await_no_more(&mut self, peer: Peer) {
+        if let Some(calls) = self.losses.awaited.get_mut(&peer) {
+            *calls -= 1;
+            if *calls == 0 {
+                self.losses.awaited.remove(&peer);
+            }
+        }
+    }
+
+    /// The end of `peer` is looked for, too, at the next look.
+    pub fn await_once(&mut self, peer: Peer) {
+        self.losses.once.insert(peer);
+    }
+
+    /// Whether peers may end without any word of it; see [`btl::Btl::must_look_for_losses`].
+    pub fn must_look_for_losses(&self) -> bool {
+        self.bml.must_look_for_losses()
+    }
+
+    /// Has the transports look for such; see [`btl::Btl::look_for_losses`]. `has_ended` tells of processes of this node,
+    /// whatever transport leads to them.
+    pub fn look_for_losses(&mut self, has_ended: impl Fn(Peer) -> bool) -> bool {
+        // A connection that was made since may be with a peer that takes this process for one that has left.
+        if !self.farewells.is_away() {
+            self.farewells.advance(&mut self.bml, self.peers.next().0);
+        }
+        let mut awaited = std::mem::take(&mut self.losses.once);
+        awaited.extend(self.losses.awaited.keys());
+        self.each_awaited(&mut |_, peer| awaited.extend(peer));
+        let ended: BTreeSet<Peer> = awaited.iter().copied().filter(|&peer| has_ended(peer)).collect();
+        // What they had sent was polled for since the look before.
+        for &peer in ended.intersection(&self.losses.ended) {
+            self.bml.has_ended(peer);
+        }
+        self.losses.ended = ended;
+        let awaited: Vec<Peer> = awaited.into_iter().collect();
+        self.bml.look_for_losses(&awaited)
+    }
+
     /// Whether `peer` has sent its farewell: its end is no loss.
     pub fn has_left(&self, peer: Peer) -> bool {
-        self.farewells.has_left(peer) || self.bml.is_away(peer)
+        self.farewells.has_left(peer)
     }
 }
 
@@ -336,7 +393,7 @@ impl<B: FastPath> P2p<B> {
         is_quiet() -> bool;
         needs_turn() -> bool;
         contexts() -> u32;
-        each_awaited(seen: &mut dyn FnMut(u32));
+        each_awaited(seen: &mut dyn FnMut(u32, Option<Peer>));
         matches_below() -> bool;
         counters() -> Counters;
         #[inline]

@@ -169,11 +169,11 @@ impl Progress for State {
     }
 
     fn must_look_for_losses(&self) -> bool {
-        self.p2p.bml.must_look_for_losses()
+        self.p2p.must_look_for_losses()
     }
 
     fn look_for_losses(&mut self) -> bool {
-        self.p2p.bml.look_for_losses()
+        self.p2p.look_for_losses(|_| false)
     }
 }
 

@@ -121,6 +121,11 @@ impl<I> Threads<I> {
         self.changed = true;
     }
 
+    /// Whether something was reported to [`Threads::changed`] since the last [`Threads::news`].
+    pub fn has_changed(&self) -> bool {
+        self.changed
+    }
+
     /// Whether other threads wait at all: if not, changes need no report.
     #[inline(always)]
     pub fn is_awaited(&self) -> bool {

@@ -10,8 +10,8 @@
 //!        └────────────────────────────────────────────────────────────────────────────────────────┘
 //! ```
 //! **Losses reach whatever waits.** What is waited for may never come, since a process has ended, and not every
-//! transport notices it. So a wait that gets nothing has them looked for now and then, also out of its sleep; a
-//! look that finds nothing is no turn, so that it hides no wake-up that was lost.
+//! transport notices it. So a wait has them looked for now and then, whether it gets nothing or is served all the time,
+//! also out of its sleep; a look that finds nothing is no turn, so that it hides no wake-up that was lost.
 //!
 //! No lock is held while asleep. A transport that has room again, or a descriptor that is ready, ends the sleep as a
 //! message does (`btl::Btl::arm`).
@@ -71,6 +71,9 @@ pub trait Host {
 /// Time between two looks for losses.
 const LOOK: Duration = Duration::from_millis(500);
 
+/// Polls in which something happened, after which a thread sees whether it is time for a look: it may never get nothing.
+const SERVED: u32 = 1 << 12;
+
 /// When a thread that waits looks for losses.
 enum Looks {
     /// It has not waited for long yet.
@@ -86,7 +89,7 @@ impl Looks {
         if let Looks::At(at) = self { Some(*at) } else { None }
     }
 
-    /// The thread is about to sleep.
+    /// The thread is about to sleep, or was served for long.
     fn begin<H: Host>(&mut self, state: &H::State) {
         if let Looks::NotYet = self {
             let must = H::must_look_for_losses(state);
@@ -141,6 +144,8 @@ enum Stretch<I, R> {
     Polled {
         happened: bool,
     },
+    /// Polled often, and each time something happened that is not waited for.
+    Served,
     /// Polled as long as that is worth while.
     Nothing,
 }
@@ -158,7 +163,7 @@ where
     H::Interest: Clone,
 {
     let mut waiter = Waiter::new(policy);
-    let (mut role, mut looks) = (false, Looks::NotYet);
+    let (mut role, mut looks, mut served) = (false, Looks::NotYet, 0_u32);
     let is_late = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
     loop {
         let step = host.with(|state| {
@@ -177,9 +182,13 @@ where
                 let happened = H::progress(state);
                 if happened {
                     waiter.restart();
+                    served = served.wrapping_add(1);
                 }
                 if H::call_is_due(state) {
                     break;
+                }
+                if happened && served.is_multiple_of(SERVED) {
+                    return Stretch::Served;
                 }
                 if !H::is_alone() {
                     // What was completed is announced when the lock is given back, and others get it.
@@ -202,6 +211,10 @@ where
                 }
             }
             Stretch::Call => host.call(),
+            Stretch::Served => {
+                host.with(|state| looks.begin::<H>(state));
+                looks.look(host);
+            }
             Stretch::Polled { happened } if happened || !waiter.idle() => {
                 if H::is_wanted() {
                     yield_now();

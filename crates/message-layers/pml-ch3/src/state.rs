@@ -34,11 +34,11 @@ impl LayerState for Ch3 {
         self.idle() && self.posted.is_empty() && self.unexpected.len() == 0 && !self.lanes.any_early()
     }
 
-    fn each_awaited(&self, seen: &mut dyn FnMut(u32)) {
+    fn each_awaited(&self, seen: &mut dyn FnMut(u32, Option<Peer>)) {
         for id in &self.posted {
             if let Some(State::Posted { pattern, .. }) = self.requests.get(id.0).map(|request| &request.state)
             {
-                seen(pattern.context);
+                seen(pattern.context, pattern.peer);
             }
         }
     }

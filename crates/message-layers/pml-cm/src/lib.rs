@@ -220,10 +220,10 @@ impl<M: Mtl> LayerState for Cm<M> {
         self.layout.contexts()
     }
 
-    fn each_awaited(&self, seen: &mut dyn FnMut(u32)) {
+    fn each_awaited(&self, seen: &mut dyn FnMut(u32, Option<Peer>)) {
         for (_, request) in self.requests.iter() {
             if let State::Receive(receive) = &request.state {
-                seen(receive.pattern.context);
+                seen(receive.pattern.context, receive.pattern.peer);
             }
         }
     }

@@ -78,7 +78,7 @@ pub fn receives_without_a_message_are_known<L: FastMessages<B>, B: Btl>(
 ) {
     let awaited = |world: &mut Processes<L, B>, rank| {
         let mut contexts = std::collections::BTreeSet::new();
-        world.layer(rank).each_awaited(&mut |context| {
+        world.layer(rank).each_awaited(&mut |context, _| {
             contexts.insert(context);
         });
         contexts.into_iter().collect::<Vec<u32>>()

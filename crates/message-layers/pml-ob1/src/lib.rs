@@ -237,13 +237,13 @@ impl LayerState for Ob1 {
         self.idle() && self.posted.len() == 0 && self.unexpected.len() == 0
     }
 
-    fn each_awaited(&self, seen: &mut dyn FnMut(u32)) {
+    fn each_awaited(&self, seen: &mut dyn FnMut(u32, Option<Peer>)) {
         if self.posted.len() == 0 {
             return;
         }
         for (_, request) in self.requests.iter() {
             if let State::Posted(post) = &request.state {
-                seen(post.envelope.context);
+                seen(post.envelope.context, post.peer);
             }
         }
     }

@@ -156,9 +156,10 @@ pub trait LayerState {
         u32::MAX
     }
 
-    /// Calls `seen` with the context of each receive that has no message yet; with one often, or with those of receives
-    /// whose message is on its way, as it suits the layer. For what is rare: it may look at all requests.
-    fn each_awaited(&self, seen: &mut dyn FnMut(u32));
+    /// Calls `seen` with the context of each receive that has no message yet, and with the process that it names, if it
+    /// does; with one often, or with those of receives whose message is on its way, as it suits the layer. For what is rare:
+    /// it may look at all requests.
+    fn each_awaited(&self, seen: &mut dyn FnMut(u32, Option<Peer>));
 
     /// Whether the network below matches. Then a receive is posted at once rather than awaited without a request, and
     /// the layer does not see messages without a receive: it has no notices of them.

@@ -47,7 +47,7 @@ fn dispose(state: &mut State, comm: abi::Comm) {
 /// communicator's messages would be taken for what it waits for.
 fn settle_contexts(state: &mut State) {
     let mut awaited = BTreeSet::new();
-    state.p2p.each_awaited(&mut |context| {
+    state.p2p.each_awaited(&mut |context, _| {
         awaited.insert(context >> 1);
     });
     state.contexts.settle(&awaited);

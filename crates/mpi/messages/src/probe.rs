@@ -26,11 +26,7 @@ pub fn probe(
     let pattern = pattern(t.lock().comm(comm)?, source, tag)?;
     let found = match pattern {
         None => Status::PROC_NULL,
-        Some(pattern) => wait_for(t, |state| {
-            let found = state.p2p.iprobe(&pattern);
-            seek_unless(state, found.is_some(), &pattern);
-            found.map(Ok).or_else(|| state.loss_of(pattern.peer).map(Err))
-        })?,
+        Some(pattern) => await_match(t, &pattern, |state| state.p2p.iprobe(&pattern).map(Ok))?,
     };
     if let Some(status) = status {
         status.fill(&found);
@@ -78,11 +74,7 @@ pub fn mprobe(
     let Some(pattern) = pattern else {
         return no_proc(message, status);
     };
-    let found = wait_for(t, |state| {
-        let found = take_out(state, &pattern).transpose();
-        seek_unless(state, found.is_some(), &pattern);
-        found.or_else(|| state.loss_of(pattern.peer).map(Err))
-    })?;
+    let found = await_match(t, &pattern, |state| take_out(state, &pattern).transpose())?;
     hold(&mut t.lock(), found, comm, message, status)
 }
 
@@ -125,11 +117,30 @@ fn take_out(state: &mut State, pattern: &Pattern) -> Result<Option<(MessageId, S
     state.p2p.improbe(pattern)
 }
 
-/// Where other threads may poll for a probe that found nothing, the message layer learns what it waits for.
-fn seek_unless(state: &mut State, found: bool, pattern: &Pattern) {
-    if !found && !DOMAIN.is_alone() {
-        state.p2p.seek(pattern);
+/// Waits until `find` gives a message that matches, or the process that the pattern names is lost: its end is looked for.
+/// Where other threads may poll for this one, the message layer learns what it waits for.
+fn await_match<R>(
+    t: &mut Token,
+    pattern: &Pattern,
+    mut find: impl FnMut(&mut State) -> Option<Result<R>>,
+) -> Result<R> {
+    if let Some(found) = find(&mut t.lock()) {
+        return found;
     }
+    if let Some(peer) = pattern.peer {
+        t.lock().p2p.await_from(peer);
+    }
+    let found = wait_for(t, |state| {
+        let found = find(state);
+        if found.is_none() && !DOMAIN.is_alone() {
+            state.p2p.seek(pattern);
+        }
+        found.or_else(|| state.loss_of(pattern.peer).map(Err))
+    });
+    if let Some(peer) = pattern.peer {
+        t.lock().p2p.await_no_more(peer);
+    }
+    found
 }
 
 fn no_proc(message: &mut abi::Message, status: Option<&mut Status>) -> Result<()> {

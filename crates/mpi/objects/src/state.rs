@@ -53,6 +53,8 @@ pub struct State {
     pub(crate) seen_changes: u32,
     /// Polls in a row (`MPI_Test`, `MPI_Iprobe`) that found nothing to do.
     pub(crate) fruitless_polls: u32,
+    /// Polls of the program, whatever they found.
+    pub(crate) polls: u32,
     /// Peers that are lost.
     pub lost: Vec<Peer>,
     /// Keeping on polling for messages rather than yielding.
@@ -120,6 +122,7 @@ impl State {
             threads: Threads::default(),
             seen_changes: 0,
             fruitless_polls: 0,
+            polls: 0,
             lost: Vec::new(),
             hint: Default::default(),
             types: Types::new(),
@@ -184,8 +187,31 @@ impl State {
     fn loss_among(&self, comm: abi::Comm, awaited: Option<usize>) -> Option<Error> {
         let comm = self.comms.get(comm).ok()?;
         let awaited = awaited.and_then(|rank| comm.peers.get(rank));
-        let is_missed = |peer: &Peer| awaited == Some(&peer.0) || !self.p2p.has_left(*peer);
+        let is_missed = |peer: &Peer| awaited == Some(&peer.0) || !self.has_left(*peer);
         self.lost.iter().any(|peer| comm.contains(*peer) && is_missed(peer)).then_some(LOST)
+    }
+
+    /// Whether `peer` has left MPI: its goodbye came, or its node's memory shows that, where there was no connection to send one by.
+    pub fn has_left(&self, peer: Peer) -> bool {
+        self.p2p.has_left(peer) || self.node.as_ref().is_some_and(|node| node.is_away(peer))
+    }
+
+    /// As [`engine::P2p::leave`], and shows it to the processes of the node.
+    pub fn leave(&mut self) -> bool {
+        self.show_away(true);
+        self.p2p.leave()
+    }
+
+    /// As [`engine::P2p::come_back`], and shows it to the processes of the node.
+    pub fn come_back(&mut self) -> bool {
+        self.show_away(false);
+        self.p2p.come_back()
+    }
+
+    fn show_away(&self, is_away: bool) {
+        if let Some(node) = &self.node {
+            node.set_away(is_away);
+        }
     }
 
     /// For a message of `source`.

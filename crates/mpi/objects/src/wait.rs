@@ -82,11 +82,12 @@ impl Progress for State {
     }
 
     fn must_look_for_losses(&self) -> bool {
-        self.p2p.bml.must_look_for_losses()
+        self.node.is_some() || self.p2p.must_look_for_losses()
     }
 
     fn look_for_losses(&mut self) -> bool {
-        self.p2p.bml.look_for_losses()
+        let State { node, p2p, .. } = self;
+        p2p.look_for_losses(|peer| node.as_ref().is_some_and(|node| node.has_ended(peer)))
     }
 }
 
@@ -171,6 +172,10 @@ impl State {
             (self.on_loss)(self, peer);
             any = true;
         }
+        if any {
+            // Threads that are parked look at the lost, whichever call has taken them.
+            self.threads.changed();
+        }
         any
     }
 }
@@ -228,7 +233,7 @@ fn wait<R>(t: &mut Token, how: How<Interest>, mut ready: impl FnMut(&mut State) 
 /// around `MPI_Iprobe` or `MPI_Test` would otherwise hold the core that the awaited rank needs.
 const FRUITLESS_POLLS: u32 = 3;
 
-/// Polls in a row that find nothing, after which a program that polls looks for losses, as a wait does.
+/// Polls after which a program that polls looks for losses, as a wait does, whatever they find.
 const POLLS_FOR_A_LOOK: u32 = 1 << 18;
 
 /// Makes progress once, runs callbacks that became due, and returns; yields where polls in a row find nothing.
@@ -257,9 +262,10 @@ fn advance(t: &mut Token, polls: bool) {
             state.fruitless_polls = 0;
         } else if polls {
             state.fruitless_polls = state.fruitless_polls.checked_add(1).unwrap_or(FRUITLESS_POLLS);
-            if state.fruitless_polls.is_multiple_of(POLLS_FOR_A_LOOK) {
-                look_for_losses(&mut state);
-            }
+        }
+        state.polls = state.polls.wrapping_add(1);
+        if state.polls.is_multiple_of(POLLS_FOR_A_LOOK) {
+            look_for_losses(&mut state);
         }
         let yields =
             polls && state.fruitless_polls > FRUITLESS_POLLS && state.params.waiting.is_oversubscribed();
@@ -274,5 +280,32 @@ fn advance(t: &mut Token, polls: bool) {
     }
     if let Some(after) = after {
         after(t);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use btl::Peer;
+    use engine::{Layer, Peers};
+    use mem::UserMem;
+    use pml::{Data, Pattern, Receives};
+    use pml_ob1::{Config, Ob1};
+
+    /// A call that gets the error of its own request takes the loss away from progress, and must announce it in its place.
+    #[test]
+    fn a_loss_that_a_request_brings_is_announced_to_threads_that_wait_for_it() {
+        let (mut bml, mut ob1) = (Bml::solo(), Ob1::new(Config::new(2)));
+        let pattern = Pattern { context: 0, source: 1, tag: 3, peer: Some(Peer(1)), owner: 0 };
+        let id = ob1.irecv(&mut bml, &pattern, Data::Contiguous(UserMem::EMPTY)).expect("a receive");
+        // Another thread's send has polled: the peer is lost, and nothing of that was taken yet.
+        ob1.peer_lost(&mut bml, Peer(1));
+        let mut state = State::new();
+        state.p2p = P2p::new(bml, Layer::ob1(ob1), Peers::of_job(0, 2));
+        assert!(!state.threads.has_changed());
+        let done = state.take_awaited(id).expect("the receive has ended");
+        assert_eq!(done.error, abi::ERR_PROC_ABORTED);
+        assert_eq!(state.lost, [Peer(1)]);
+        assert!(state.threads.has_changed(), "threads that wait for the peer are not woken");
     }
 }

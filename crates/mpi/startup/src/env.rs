@@ -54,7 +54,7 @@ pub fn start(t: &mut Token, level: i32) -> Result<i32> {
     let running = if level == abi::THREAD_MULTIPLE { Mode::Multiple } else { Mode::Running };
     DOMAIN.set_mode(running, level <= abi::THREAD_FUNNELED && FACTS.is_main_thread());
     if t.lock().p2p.is_away() {
-        wait_actively(t, |state| state.p2p.come_back().then_some(()));
+        wait_actively(t, |state| state.come_back().then_some(()));
     }
     let wants_helper = {
         let state = t.lock();
@@ -206,7 +206,7 @@ fn settle(t: &mut Token) {
 /// waits for no peer that is not to receive something from it.
 fn say_goodbye(t: &mut Token) {
     settle(t);
-    wait_actively(t, |state| state.p2p.leave().then_some(()));
+    wait_actively(t, |state| state.leave().then_some(()));
 }
 
 /// Waits for the end of all processes of the world, where that takes more than a goodbye: a NIC whose process has ended

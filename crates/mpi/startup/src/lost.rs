@@ -16,7 +16,7 @@ use windows::WINDOWS;
 /// A peer that has sent its goodbye is no loss, and a process that has sent its own has nothing to wait for.
 #[cold]
 pub(crate) fn peer_lost(state: &mut State, peer: Peer) {
-    if state.world.is_none() || state.p2p.is_away() || state.p2p.has_left(peer) {
+    if state.world.is_none() || state.p2p.is_away() || state.has_left(peer) {
         return;
     }
     let handled = !is_fatal(state, peer) && !state.p2p.must_end();

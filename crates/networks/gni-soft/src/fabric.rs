@@ -207,6 +207,8 @@ pub enum Undeliverable {
     Absent,
     /// The peer has no room for packets.
     Full,
+    /// The peer was there and is no more.
+    Gone,
 }
 
 /// A direct view of a peer's registered memory.

@@ -179,6 +179,16 @@ pub trait Fabric {
         None
     }
 
+    /// See [`portals::Portals::must_look_for_losses`].
+    fn must_look_for_losses(&self) -> bool {
+        false
+    }
+
+    /// See [`portals::Portals::look_for_losses`].
+    fn look_for_losses(&mut self, _awaited: &[ProcessId]) -> bool {
+        false
+    }
+
     /// See [`portals::Portals::would_miss`].
     fn would_miss(&self, _id: ProcessId) -> bool {
         false

@@ -7,7 +7,7 @@ use crate::{NicConfig, SoftNic};
 use mem::{PeerBytes, UserMem};
 use portals::{Armed, Error, Jid, Nid, ProcessId, Result, Uid};
 use shm::doorbell::Doorbell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 type Message = (Identity, Header, Vec<u8>);
@@ -45,7 +45,7 @@ impl Inboxes {
         inboxes.insert(id, (VecDeque::new(), Arc::clone(&doorbell)));
         drop(inboxes);
         let who = Identity { id, uid, jid };
-        Ok(SoftNic::new(InProc { world: self.clone(), who, doorbell, current: Vec::new() }, config))
+        Ok(SoftNic::new(InProc::new(self.clone(), who, doorbell), config))
     }
 }
 
@@ -56,6 +56,17 @@ pub struct InProc {
     doorbell: Arc<Doorbell>,
     /// The data of the last arrival.
     current: Vec<u8>,
+    /// Processes to which something was sent, or from which something came, while they were there.
+    met: BTreeSet<ProcessId>,
+    /// Those that are gone and not reported yet.
+    lost: VecDeque<ProcessId>,
+}
+
+impl InProc {
+    fn new(world: Inboxes, who: Identity, doorbell: Arc<Doorbell>) -> InProc {
+        let (current, met, lost) = (Vec::new(), BTreeSet::new(), VecDeque::new());
+        InProc { world, who, doorbell, current, met, lost }
+    }
 }
 
 impl Drop for InProc {
@@ -86,6 +97,7 @@ impl Fabric for InProc {
         inbox.push_back((self.who, *header, data.gather()));
         let doorbell = Arc::clone(doorbell);
         drop(inboxes);
+        self.met.insert(to);
         doorbell.ring(|word| platform::futex::wake(word, i32::MAX));
         Sent::Done
     }
@@ -97,6 +109,7 @@ impl Fabric for InProc {
     fn next_arrival(&mut self) -> Option<Arrival> {
         let (from, header, data) = self.world.inboxes().get_mut(&self.who.id)?.0.pop_front()?;
         self.current = data;
+        self.met.insert(from.id);
         Some(Arrival { from, header })
     }
 
@@ -113,6 +126,22 @@ impl Fabric for InProc {
 
     fn next_end(&mut self) -> Option<End> {
         None
+    }
+
+    fn lost(&mut self) -> Option<ProcessId> {
+        self.lost.pop_front()
+    }
+
+    fn must_look_for_losses(&self) -> bool {
+        true
+    }
+
+    /// What a process had sent lies in the inbox, and the NIC takes it before its owner asks for the lost.
+    fn look_for_losses(&mut self, awaited: &[ProcessId]) -> bool {
+        self.met.extend(awaited);
+        let inboxes = self.world.inboxes();
+        self.lost.extend(self.met.extract_if(.., |id| !inboxes.contains_key(id)));
+        !self.lost.is_empty()
     }
 
     fn is_quiet(&self) -> bool {

@@ -262,6 +262,15 @@ pub trait Portals {
     fn lost(&mut self) -> Option<ProcessId> {
         None
     }
+    /// Whether processes may end without any word of it, so that they must be looked for.
+    fn must_look_for_losses(&self) -> bool {
+        false
+    }
+    /// Looks for such, as `Btl::look_for_losses` of the crate `btl` does; [`Portals::lost`] reports them. Whether there is
+    /// something for the calls that follow.
+    fn look_for_losses(&mut self, _awaited: &[ProcessId]) -> bool {
+        false
+    }
     /// Whether the NIC of a process may report the end of this one as lost.
     fn would_miss(&self, _id: ProcessId) -> bool {
         false

@@ -169,6 +169,14 @@ impl<N: Portals> Portals for Shared<N> {
         inner.lost.get_mut(self.user)?.pop_front()
     }
 
+    fn must_look_for_losses(&self) -> bool {
+        self.lock().nic.must_look_for_losses()
+    }
+
+    fn look_for_losses(&mut self, awaited: &[ProcessId]) -> bool {
+        self.lock().nic.look_for_losses(awaited)
+    }
+
     fn would_miss(&self, id: ProcessId) -> bool {
         self.lock().nic.would_miss(id)
     }

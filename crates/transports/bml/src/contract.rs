@@ -150,20 +150,20 @@ impl Btl for Bml {
         must
     }
 
-    fn look_for_losses(&mut self) -> bool {
+    /// Each transport looks after those whose route it is.
+    fn look_for_losses(&mut self, awaited: &[Peer]) -> bool {
         let mut found = false;
-        on_each!(self.there_mut(), btl => found |= btl.look_for_losses());
+        let mut routed = Vec::new();
+        for &which in Reached::ALL {
+            routed.clear();
+            routed.extend(awaited.iter().filter(|&&peer| self.reached(peer) == which));
+            found |= on!(self.there_mut(which), btl => btl.is_some_and(|btl| btl.look_for_losses(&routed)));
+        }
         found
     }
 
-    fn set_away(&mut self, is_away: bool) {
-        on_each!(self.there_mut(), btl => btl.set_away(is_away));
-    }
-
-    fn is_away(&self, peer: Peer) -> bool {
-        let mut is_away = false;
-        on_each!(self.there(), btl => is_away |= btl.reaches(peer) && btl.is_away(peer));
-        is_away
+    fn has_ended(&mut self, peer: Peer) {
+        by_route!(self.routed_mut(peer), btl => btl.has_ended(peer));
     }
 
     fn is_flushed(&self) -> bool {
@@ -174,6 +174,10 @@ impl Btl for Bml {
 
     fn owes(&self, peer: Peer) -> bool {
         by_route!(self.routed(peer), btl => btl.owes(peer))
+    }
+
+    fn reaches_away(&self, peer: Peer) -> bool {
+        by_route!(self.routed(peer), btl => btl.reaches_away(peer))
     }
 
     /// Any transport may have made a connection, also one that is no route.

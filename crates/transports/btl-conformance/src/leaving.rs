@@ -111,6 +111,64 @@ pub fn who_says_goodbye_has_sent_all<B: Btl>(mut world: Endpoints<B>) {
     );
 }
 
+/// A process that ends without a word is lost to those that look for losses while they wait, once: first what it had sent
+/// whole arrives.
+pub fn an_end_without_a_word_is_noticed<B: Btl>(mut world: Endpoints<B>) {
+    const MESSAGES: usize = 20;
+    let at = world.receiver();
+    if at == 0 {
+        return;
+    }
+    let mut heard = Heard { messages: vec![false; MESSAGES], ..Heard::default() };
+    for number in 0..MESSAGES as u64 {
+        let sent = calls().any(|_| {
+            let sent = world.try_send(0, at, &[header(number)], &fill(number, 100));
+            if !sent {
+                heard.take(&mut world.ends[at]);
+                world.no_event(0);
+            }
+            sent
+        });
+        assert!(sent, "a send stays busy although the receiver takes every message");
+    }
+    let has_left = calls().any(|call| {
+        if call % 8 == 7 {
+            heard.take(&mut world.ends[at]);
+        }
+        (0..=at).for_each(|end| world.no_event(end));
+        world.ends[0].is_flushed() && !world.ends[0].owes(Peer(at as u32))
+    });
+    assert!(has_left, "what was sent does not leave");
+    drop(world.ends.remove(0));
+    let (others, receiver) = world.ends.split_at_mut(at - 1);
+    let receiver = &mut receiver[0];
+    let must_look = receiver.must_look_for_losses();
+    let (mut losses, mut after) = (0, 0);
+    for call in calls() {
+        heard.take(receiver);
+        match next_event(receiver) {
+            None => {}
+            Some(Event::PeerLost(peer)) => {
+                assert!(peer == Peer(0) && heard.is_complete(), "{peer:?} is lost early");
+                losses += 1;
+            }
+            Some(event) => panic!("{event:?} at the end of a process"),
+        }
+        if must_look && call % 100 == 99 {
+            receiver.look_for_losses(&[]);
+        }
+        for end in others.iter_mut() {
+            let _ = next_event(end);
+        }
+        after += usize::from(losses > 0);
+        if after > 1000 {
+            break;
+        }
+    }
+    assert!(heard.is_complete(), "messages that had left are missing");
+    assert_eq!(losses, 1, "losses for one end of a process");
+}
+
 /// A process that comes back announces it: later goodbyes and returns count, in whatever order the words arrive.
 pub fn who_comes_back_has_not_left<B: Btl>(mut world: Endpoints<B>) {
     let (at, count) = (world.receiver(), world.ends.len() as u32);
@@ -141,5 +199,97 @@ pub fn who_comes_back_has_not_left<B: Btl>(mut world: Endpoints<B>) {
             own.advance(&mut world.ends[0], count) && heard.farewells.has_left(Peer(0)) == own.is_away()
         });
         assert!(told, "round {round} of goodbyes and returns is not heard");
+    }
+}
+
+/// Two processes that leave at once, and come back at once, know of each other that they are back.
+pub fn who_comes_back_learns_who_is_back<B: Btl>(mut world: Endpoints<B>) {
+    let (at, count) = (world.receiver(), world.ends.len() as u32);
+    if at == 0 {
+        return;
+    }
+    let mut heard = Heard { messages: vec![false], ..Heard::default() };
+    world.send(0, at, &[header(0)], &fill(0, 8), &mut |_| panic!("nothing else was sent"));
+    let arrived = calls().any(|_| {
+        heard.take(&mut world.ends[at]);
+        (0..at).for_each(|end| world.no_event(end));
+        heard.is_complete()
+    });
+    assert!(arrived);
+    let both = [(0, at), (at, 0)];
+    if !both.iter().all(|&(end, peer)| world.ends[end].would_miss(Peer(peer as u32))) {
+        return;
+    }
+    let mut farewells = both.map(|_| Farewells::default());
+    for is_away in [true, false, true, false] {
+        for own in &mut farewells {
+            if is_away { own.leave() } else { own.come_back() }
+        }
+        // Both have sent their words before either takes the other's.
+        let told = calls().any(|_| {
+            (0..=at).for_each(|end| world.no_event(end));
+            let told = both
+                .iter()
+                .zip(&mut farewells)
+                .map(|(&(end, _), own)| own.advance(&mut world.ends[end], count));
+            told.fold(true, |all, told| all && told)
+        });
+        assert!(told);
+        let known = calls().any(|_| {
+            for (&(end, peer), own) in both.iter().zip(&mut farewells) {
+                if let Some(arrival) = world.ends[end].next_arrival() {
+                    assert_eq!(
+                        (Class::of(arrival.header), arrival.peer.0),
+                        (Some(Class::Farewell), peer as u32)
+                    );
+                    own.accept(&arrival);
+                    world.ends[end].release(arrival);
+                }
+            }
+            (0..=at).for_each(|end| world.no_event(end));
+            both.iter().zip(&farewells).all(|(&(_, peer), own)| own.has_left(Peer(peer as u32)) == is_away)
+        });
+        assert!(known, "away: {is_away}");
+    }
+}
+
+/// The end of a process that was never talked to is noticed by those that await something of it.
+pub fn an_awaited_end_is_noticed<B: Btl>(mut world: Endpoints<B>) {
+    let at = world.receiver();
+    if at == 0 || !world.ends[at].must_look_for_losses() {
+        return;
+    }
+    drop(world.ends.remove(0));
+    let others = at - 1;
+    let mut losses = 0;
+    for call in calls() {
+        for end in &mut world.ends[..others] {
+            let _ = next_event(end);
+        }
+        let receiver = &mut world.ends[others];
+        assert!(receiver.next_arrival().is_none());
+        match next_event(receiver) {
+            None => {}
+            Some(Event::PeerLost(peer)) if peer == Peer(0) => losses += 1,
+            Some(event) => panic!("{event:?} at the end of a process"),
+        }
+        if losses > 0 && call % 1000 == 0 {
+            break;
+        }
+        if call % 100 == 99 {
+            receiver.look_for_losses(&[Peer(0)]);
+        }
+    }
+    if losses == 0 {
+        // No transport hears of it, but the node shows it.
+        let receiver = &mut world.ends[others];
+        receiver.has_ended(Peer(0));
+        let seen = calls().find_map(|_| {
+            assert!(receiver.next_arrival().is_none());
+            next_event(receiver)
+        });
+        assert_eq!(seen, Some(Event::PeerLost(Peer(0))));
+    } else {
+        assert_eq!(losses, 1, "losses for one end of a process");
     }
 }

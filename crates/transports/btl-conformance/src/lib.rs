@@ -18,7 +18,10 @@ pub use crate::active::{
     active_messages_are_bounded, active_messages_are_ordered_and_answered, active_messages_end_a_sleep,
     answers_wait_for_their_own_peer,
 };
-pub use leaving::{who_comes_back_has_not_left, who_says_goodbye_has_sent_all};
+pub use leaving::{
+    an_awaited_end_is_noticed, an_end_without_a_word_is_noticed, who_comes_back_has_not_left,
+    who_comes_back_learns_who_is_back, who_says_goodbye_has_sent_all,
+};
 pub use messages::{
     a_full_peer_stops_no_other, a_stream_of_mixed_sizes_arrives_once, back_pressure_is_temporary,
     every_size_arrives, headers_of_every_length_arrive, limits_are_consistent,
@@ -79,6 +82,9 @@ macro_rules! suite {
             answers_wait_for_their_own_peer
             who_says_goodbye_has_sent_all
             who_comes_back_has_not_left
+            who_comes_back_learns_who_is_back
+            an_end_without_a_word_is_noticed
+            an_awaited_end_is_noticed
         );
     };
     (@ $make:path: $($check:ident)*) => {

@@ -125,6 +125,13 @@ impl Btl for Ofi {
             && self.events.is_empty()
     }
 
+    /// A provider reports an end late, or only to those that send.
+    fn has_ended(&mut self, peer: Peer) {
+        if let Some(connection) = self.connection_to(peer) {
+            self.lose(connection, "its process has ended".into());
+        }
+    }
+
     fn would_miss(&self, peer: Peer) -> bool {
         self.peers.of(peer).is_some_and(|connection| self.peers.get(connection).lost.is_none())
     }

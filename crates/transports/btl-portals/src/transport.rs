@@ -422,6 +422,22 @@ impl<N: Nic> Btl for Portals<N> {
         !self.is_flushed() || self.slots.of_peer(peer).into_iter().next().is_some()
     }
 
+    fn must_look_for_losses(&self) -> bool {
+        self.nic.must_look_for_losses()
+    }
+
+    fn look_for_losses(&mut self, awaited: &[Peer]) -> bool {
+        let awaited: Vec<ProcessId> = awaited.iter().map(|peer| self.ids[peer.0 as usize]).collect();
+        self.nic.look_for_losses(&awaited)
+    }
+
+    /// It is lost once its last frame was taken.
+    fn has_ended(&mut self, peer: Peer) {
+        if !self.is_lost(peer) && !self.gone.contains(&peer) {
+            self.gone.push(peer);
+        }
+    }
+
     fn would_miss(&self, peer: Peer) -> bool {
         !self.is_lost(peer) && self.nic.would_miss(self.ids[peer.0 as usize])
     }

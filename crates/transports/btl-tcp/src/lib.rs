@@ -54,6 +54,7 @@
 //! suspicion costs nothing, so a transport may have it early; TCP alone has one so far.
 #![deny(unsafe_code)]
 
+mod awaited;
 mod callers;
 mod card;
 mod conversation;

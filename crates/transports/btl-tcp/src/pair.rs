@@ -299,6 +299,13 @@ impl Pair {
         }
     }
 
+    /// The peer's process has ended.
+    pub(crate) fn ended(&mut self, wires: &mut impl Wires) {
+        self.failures.clear();
+        self.note("its process has ended");
+        self.abandon(wires);
+    }
+
     /// There is to be no connection: closes those that could become one.
     pub(crate) fn abandon(&mut self, wires: &mut impl Wires) {
         self.close_attempts(wires);

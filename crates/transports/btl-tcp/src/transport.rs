@@ -540,6 +540,24 @@ impl Btl for Tcp {
             || link.is_some_and(|link| owes(&link.socket))
     }
 
+    /// There need not be a connection whose end would show.
+    fn must_look_for_losses(&self) -> bool {
+        self.network.size() > 1
+    }
+
+    fn look_for_losses(&mut self, awaited: &[Peer]) -> bool {
+        self.call_awaited(awaited);
+        !self.events.is_empty()
+    }
+
+    fn has_ended(&mut self, peer: Peer) {
+        self.note_end(peer.0);
+    }
+
+    fn reaches_away(&self, peer: Peer) -> bool {
+        self.would_miss(peer)
+    }
+
     fn would_miss(&self, peer: Peer) -> bool {
         let conversation = self.peers.get(peer.0 as usize).and_then(Option::as_ref);
         conversation.is_some_and(|conversation| conversation.pair.is_known_to_peer())

@@ -12,8 +12,9 @@ fn ends(ranks: u32, params: &TcpParams) -> Vec<Tcp> {
     (0..).zip(listening).map(open).collect()
 }
 
+/// A peer that has ended is called three times.
 fn params() -> TcpParams {
-    TcpParams { if_include: "lo".into(), ..TcpParams::default() }
+    TcpParams { if_include: "lo".into(), connect_rounds: 3, ..TcpParams::default() }
 }
 
 mod defaults {

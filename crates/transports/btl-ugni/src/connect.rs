@@ -29,6 +29,8 @@ use std::collections::VecDeque;
 const WILDCARD: u64 = 0;
 /// Set in the id of a directed datagram, beside its connection.
 const DIRECTED: u64 = 1 << 63;
+/// Set, too, where the datagram is a probe: a hello may be sent beside it.
+const PROBE: u64 = 1 << 62;
 
 /// All connections of a process.
 #[derive(Debug)]
@@ -262,7 +264,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         entry.queued = entry.queued.saturating_add(1);
         let wanted = self.plan.queue_uses.is_some_and(|uses| entry.queued >= uses);
         // Without room now, the next message asks again.
-        if wanted && entry.mailbox.is_none() && !entry.probing {
+        if wanted && entry.mailbox.is_none() {
             self.offer_mailbox(connection);
             self.connect_mailboxes(connection);
         }
@@ -320,7 +322,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
     pub(crate) fn post_empty_hello(&mut self, connection: u32) -> Result<()> {
         let ep = self.connections.get(connection).messages;
         let hello = Hello::empty(self.job.me);
-        self.nic.ep_post_data_w_id(ep, &hello.to_bytes(), DIRECTED | u64::from(connection))
+        self.nic.ep_post_data_w_id(ep, &hello.to_bytes(), DIRECTED | PROBE | u64::from(connection))
     }
 
     /// Treats all exchanges that are over.
@@ -336,8 +338,10 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
             } else {
                 let connection = id as u32;
                 let ep = self.connections.get(connection).messages;
-                if let Ok(datagram) = self.nic.ep_post_data_test_by_id(ep, id) {
-                    self.exchanged(connection, &datagram);
+                let Ok(datagram) = self.nic.ep_post_data_test_by_id(ep, id) else { continue };
+                match id & PROBE {
+                    0 => self.exchanged(connection, &datagram),
+                    _ => self.probe_exchanged(connection, &datagram),
                 }
             }
         }
@@ -350,16 +354,18 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         Some((self.connection_to(peer)?, hello))
     }
 
+    /// The exchange of a probe is over.
+    fn probe_exchanged(&mut self, connection: u32, datagram: &Datagram) {
+        let answered = datagram.state == PostState::Completed;
+        self.probed(connection, answered);
+        // What the probe met may have been the peer's hello.
+        if let Some(hello) = Hello::parse(datagram.data()).filter(|_| answered) {
+            self.hello_came(connection, &hello);
+        }
+    }
+
     /// A directed exchange is over.
     fn exchanged(&mut self, connection: u32, datagram: &Datagram) {
-        if self.connections.get(connection).probing && self.plan.msgq {
-            self.probed(connection, datagram.state == PostState::Completed);
-            // What the probe met may have been the offer of a mailbox.
-            if let Some(offer) = Hello::parse(datagram.data()) {
-                self.hello_came(connection, &offer);
-            }
-            return;
-        }
         match Hello::parse(datagram.data()) {
             _ if datagram.state != PostState::Completed => {
                 // A peer whose hello has come meanwhile is there all the same.

@@ -4,11 +4,13 @@
 //! it exposed, or for the end of an Eager GET that it offered, has none under way, nor has one that waits for what the layers
 //! above send ([`btl::Btl::look_for_losses`]). So once in a while each such peer
 //! is sent a PUT of no bytes, to its mailbox: it changes nothing there, and fails like any other when no NIC answers.
-//! Where nodes share queues there are no mailboxes; there the peer is sent a datagram, which its wildcard answers.
+//! Where there is no mailbox, as where nodes share queues and before a connection is made, the peer is sent a datagram,
+//! which its wildcard answers.
 
 use crate::connect::{Connection, State};
 use crate::rdma::{Purpose, Transfer};
 use crate::transport::Ugni;
+use btl::Peer;
 use gni::{Clock, Gni, PostDescriptor, PostKind, Time};
 
 /// Time between two probes of a peer.
@@ -23,10 +25,16 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         }
     }
 
-    /// Probes all peers with which there is a connection.
-    pub(crate) fn probe_everyone(&mut self) {
+    /// Probes all peers with which there is a connection, and those that are awaited.
+    pub(crate) fn probe_everyone(&mut self, awaited: &[Peer]) {
         let connected = |entry: &&mut Connection| entry.state == State::Connected;
         self.connections.list.iter_mut().filter(connected).for_each(|entry| entry.stalled = true);
+        for &peer in awaited {
+            // Without an endpoint there is another occasion.
+            if let Some(connection) = self.connection_to(peer) {
+                self.connections.get_mut(connection).stalled = true;
+            }
+        }
         let now = self.clock.now();
         self.probe_all(now);
     }
@@ -43,16 +51,17 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
                 || entry.exposures > 0
                 || entry.remote.all > 0
                 || !entry.waiting.is_empty();
-            // Nodes whose queues are being connected have no exchange under way that could fail.
-            let met = entry.state == State::Connected || self.plan.msgq && entry.state == State::Idle;
-            if depends && met && !entry.probing {
+            // What is being connected has an exchange under way that fails; nodes whose queues are have none.
+            let is_asked = matches!(entry.state, State::Connecting | State::Lost);
+            if depends && !is_asked && !entry.probing {
                 self.probe(connection);
             }
         }
     }
 
     fn probe(&mut self, connection: u32) {
-        if self.plan.msgq && !self.connections.get(connection).boxed {
+        let entry = self.connections.get(connection);
+        if entry.state == State::Idle || self.plan.msgq && !entry.boxed {
             let begun = self.post_empty_hello(connection).is_ok();
             self.connections.get_mut(connection).probing = begun;
             return;
@@ -74,7 +83,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
     }
 
     /// Notes that memory was exposed to a peer (1), or concealed (-1).
-    pub(crate) fn count_exposure(&mut self, peer: btl::Peer, change: i32) {
+    pub(crate) fn count_exposure(&mut self, peer: Peer, change: i32) {
         if let Some(connection) = self.connections.of(peer) {
             let exposures = &mut self.connections.get_mut(connection).exposures;
             *exposures = exposures.saturating_add_signed(change);

@@ -481,9 +481,17 @@ impl<N: Gni, C: Clock> Btl for Ugni<N, C> {
         true
     }
 
-    fn look_for_losses(&mut self) -> bool {
-        self.probe_everyone();
+    fn look_for_losses(&mut self, awaited: &[Peer]) -> bool {
+        self.probe_everyone(awaited);
         !self.is_quiet()
+    }
+
+    /// Where there is a connection, a probe of it fails once what came over it has been taken.
+    fn has_ended(&mut self, peer: Peer) {
+        let Some(connection) = self.connection_to(peer) else { return };
+        if self.connections.get(connection).state != crate::connect::State::Connected {
+            self.lose(connection);
+        }
     }
 
     fn would_miss(&self, peer: Peer) -> bool {

@@ -146,7 +146,7 @@ impl Btl for Vader {
         self.links.len() > 1
     }
 
-    fn look_for_losses(&mut self) -> bool {
+    fn look_for_losses(&mut self, _awaited: &[Peer]) -> bool {
         for place in 0..self.links.len() as u32 {
             let link = &mut self.links[place as usize];
             match link.end {
@@ -160,14 +160,6 @@ impl Btl for Vader {
             }
         }
         !self.events.is_empty()
-    }
-
-    fn set_away(&mut self, is_away: bool) {
-        self.node.set_away(is_away);
-    }
-
-    fn is_away(&self, peer: Peer) -> bool {
-        self.node.place_of(peer).is_some_and(|place| self.node.is_away_at(place))
     }
 
     fn loss(&self, _peer: Peer) -> Loss {

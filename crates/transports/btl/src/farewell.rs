@@ -12,6 +12,9 @@
 //! Programs with sessions leave and come back; the two words are numbered, since frames of a peer may overtake each other:
 //! the highest number counts, an odd one is a goodbye. Only peers that would miss the process ([`Btl::would_miss`]) get
 //! one, so a goodbye makes no connection.
+//!
+//! A peer that has left may come back, and may have done so already. So it is told of returns, too, and it gets goodbyes,
+//! and all that was sent to it, where that takes no turns of it ([`Btl::reaches_away`]).
 
 use std::collections::HashMap;
 
@@ -56,26 +59,32 @@ impl Farewells {
         }
         let mut all_know = true;
         for peer in (0..count).map(Peer) {
-            // A peer that got no goodbye need not learn that it is over, and one that has left misses no process.
+            // A peer that got no goodbye need not learn that it is over.
             let known = self.told.get(&peer).copied().unwrap_or(if is_away { 0 } else { turn });
-            if known == turn || self.has_left(peer) || !btl.reaches(peer) || !btl.would_miss(peer) {
+            if known == turn || !btl.reaches(peer) || !btl.would_miss(peer) {
+                continue;
+            }
+            let has_left = self.has_left(peer);
+            if has_left && is_away && !btl.reaches_away(peer) {
                 continue;
             }
             let word = u64::from(Class::Farewell.byte(0)) | turn << TURN;
             let mut nothing = UserMem::EMPTY;
             match btl.send(peer, &[word], &mut nothing) {
                 Ok(()) => drop(self.told.insert(peer, turn)),
-                Err(_) => all_know = false,
+                // There need not be room at one that is not there.
+                Err(_) => all_know &= has_left,
             }
         }
         all_know
     }
 
     /// Whether this process may end: the peers below `count` know what [`Farewells::advance`] had to send, and all that
-    /// was sent to those that are still there reaches them.
+    /// was sent reaches those that are still there, or that can be reached all the same.
     pub fn may_end<B: Btl>(&mut self, btl: &mut B, count: u32) -> bool {
         let all_know = self.advance(btl, count);
-        let is_owed = |peer| !self.has_left(peer) && btl.reaches(peer) && btl.owes(peer);
+        let takes = |peer| !self.has_left(peer) || btl.reaches_away(peer);
+        let is_owed = |peer| btl.reaches(peer) && takes(peer) && btl.owes(peer);
         all_know && !(0..count).map(Peer).any(is_owed)
     }
 

@@ -238,7 +238,7 @@ pub trait Btl: RemoteMemory {
     fn next_event(&mut self) -> Option<Event>;
 
     /// Whether a peer may end without any word of it, so that it must be looked for ([`Btl::look_for_losses`]). Where the end of a
-    /// process is that of a connection, it shows by itself.
+    /// process is that of a connection, it shows by itself, but only where there is one.
     fn must_look_for_losses(&self) -> bool {
         false
     }
@@ -246,17 +246,16 @@ pub trait Btl: RemoteMemory {
     /// Finds peers that have ended without a word, and reports those that were found the time before by [`Event::PeerLost`], each
     /// once: what they had sent has arrived meanwhile. Whether there is something for the calls that follow. Whatever waits and
     /// gets nothing asks for that now and then, after a poll of everything has found nothing.
-    fn look_for_losses(&mut self) -> bool {
+    ///
+    /// The owner awaits something from `awaited`. Where only a connection shows the end of a peer, one is made with those,
+    /// if that takes no other peer's.
+    fn look_for_losses(&mut self, _awaited: &[Peer]) -> bool {
         false
     }
 
-    /// This process leaves, or is there again: shows that to peers that see it without a frame ([`Farewells`]).
-    fn set_away(&mut self, _is_away: bool) {}
-
-    /// Whether `peer` has shown that it leaves, by [`Btl::set_away`].
-    fn is_away(&self, _peer: Peer) -> bool {
-        false
-    }
+    /// The process of `peer` has ended, as the owner knows from elsewhere and knew when it polled everything last: reports
+    /// that by [`Event::PeerLost`], unless it was reported or shows by itself.
+    fn has_ended(&mut self, _peer: Peer) {}
 
     /// Why `peer` was given up, asked for after [`Event::PeerLost`] and rarely, so words may be made for it.
     fn loss(&self, peer: Peer) -> Loss;
@@ -354,6 +353,12 @@ pub trait Btl: RemoteMemory {
     /// [`Btl::is_flushed`] where a network still carries it. Its end is no event and ends no sleep.
     fn owes(&self, _peer: Peer) -> bool {
         !self.is_flushed()
+    }
+
+    /// Whether what is sent to `peer` reaches it also while it is away from MPI ([`Farewells`]), without a turn of its
+    /// process: its kernel takes it, or reports that the process has ended.
+    fn reaches_away(&self, _peer: Peer) -> bool {
+        false
     }
 
     /// Whether `peer` may report the end of this process as its loss: there is a connection with it, or the like.

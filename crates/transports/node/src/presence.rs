@@ -28,9 +28,10 @@ impl Node {
         self.segment.identity(self.me as usize).away.store(u64::from(is_away), Ordering::Release);
     }
 
-    /// Whether the process at `place` has left MPI.
-    pub fn is_away_at(&self, place: u32) -> bool {
-        self.segment.identity(place as usize).away.load(Ordering::Acquire) == 1
+    /// Whether the process of `peer` has left MPI; `false` where it is of another node.
+    pub fn is_away(&self, peer: Peer) -> bool {
+        let identity = self.place_of(peer).map(|place| self.segment.identity(place as usize));
+        identity.is_some_and(|identity| identity.away.load(Ordering::Acquire) == 1)
     }
 
     /// Whether the process of `peer` has ended; `false` where that cannot be known.

@@ -254,6 +254,15 @@ impl<B: Btl> Fabric for Wire<B> {
         self.lost.pop_front().map(|peer| self.ids[peer.0 as usize])
     }
 
+    fn must_look_for_losses(&self) -> bool {
+        self.btl.must_look_for_losses()
+    }
+
+    fn look_for_losses(&mut self, awaited: &[ProcessId]) -> bool {
+        let awaited: Vec<Peer> = awaited.iter().filter_map(|&id| self.peer_of(id)).collect();
+        self.btl.look_for_losses(&awaited)
+    }
+
     fn would_miss(&self, id: ProcessId) -> bool {
         self.peer_of(id).is_some_and(|peer| self.btl.reaches(peer) && self.btl.would_miss(peer))
     }

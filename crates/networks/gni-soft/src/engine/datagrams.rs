@@ -126,7 +126,12 @@ impl<F: Fabric> SoftNic<F> {
             }
             match self.send_packet(PacketKind::Request, peer, number, &out) {
                 Err(Undeliverable::Full) => tries.refused += 1,
-                _ => tries.unanswered += 1,
+                // No try will be answered.
+                Err(Undeliverable::Gone) => {
+                    self.exchanges.end(number, PostState::Timeout);
+                    continue;
+                }
+                Ok(()) | Err(Undeliverable::Absent) => tries.unanswered += 1,
             }
             let count = u64::from(tries.unanswered) + u64::from(tries.refused);
             let pause = self.config.datagram_interval.0.saturating_mul(count.saturating_pow(2));

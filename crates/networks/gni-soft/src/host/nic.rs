@@ -385,7 +385,7 @@ impl Fabric for HostNic {
         let words = packet_words(packet);
         if let Some(mapped) = &self.peers[index as usize].mapped {
             return match mapped.is_gone() {
-                true => Err(Undeliverable::Absent),
+                true => Err(Undeliverable::Gone),
                 false if mapped.push_packet(&words) => Ok(()),
                 false => Err(Undeliverable::Full),
             };

@@ -379,7 +379,10 @@ impl Network {
         packet: &Packet,
     ) -> core::result::Result<(), Undeliverable> {
         let index = self.resolve(to.0, to.1).ok_or(Undeliverable::Absent)?;
-        let inbox = &mut self.nics[index as usize].inbox;
+        let NicState { inbox, alive, .. } = &mut self.nics[index as usize];
+        if !*alive {
+            return Err(Undeliverable::Gone);
+        }
         if inbox.len() >= INBOX {
             return Err(Undeliverable::Full);
         }

@@ -154,6 +154,14 @@ impl<F: Fabric> Portals for SoftNic<F> {
         self.fabric.lost()
     }
 
+    fn must_look_for_losses(&self) -> bool {
+        self.fabric.must_look_for_losses()
+    }
+
+    fn look_for_losses(&mut self, awaited: &[ProcessId]) -> bool {
+        self.fabric.look_for_losses(awaited)
+    }
+
     fn would_miss(&self, id: ProcessId) -> bool {
         self.fabric.would_miss(id)
     }
