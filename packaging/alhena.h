@@ -38,7 +38,9 @@ int alhena_flush(int rank, MPI_Win win);
 int alhena_rput(const void *origin, size_t bytes, int rank, MPI_Aint offset, int notice, MPI_Win win);
 int alhena_rget(void *origin, size_t bytes, int rank, MPI_Aint offset, int notice, MPI_Win win);
 
-/* Waits until a notice of this process is at least `least`, and stores what it is; `least` 0 asks only. `count` may be NULL. */
+/* Waits until a notice of this process is at least `least`, and stores what it is; `least` 0 asks only. `count` may be NULL. Where a
+ * process of the window ends, the next call that has to wait gives MPI_ERR_PROC_ABORTED, once for each; those that follow wait for the
+ * processes that live. */
 int alhena_notices(int notice, uint64_t least, uint64_t *count, MPI_Win win);
 
 /* Atomic operations on 8 bytes at a multiple of 8. `before` gets what was there, and holds it after alhena_flush. */

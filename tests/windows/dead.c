@@ -12,7 +12,8 @@
 int main(int argc, char **argv)
 {
     int rank, size, code, i, all = argc > 1 && strcmp(argv[1], "all") == 0, keeper = argc > 1 && strcmp(argv[1], "keeper") == 0,
-        leaves = argc > 1 && strcmp(argv[1], "leaves") == 0, waits = argc > 1 && strcmp(argv[1], "waits") == 0;
+        leaves = argc > 1 && strcmp(argv[1], "leaves") == 0, waits = argc > 1 && strcmp(argv[1], "waits") == 0,
+        early = argc > 1 && strcmp(argv[1], "early") == 0;
     enum { MANY = 16, TIMES = 3000 };
     long *mine, one = 1, ones[MANY] = {1}, seen = -1;
     MPI_Win win, second;
@@ -70,6 +71,34 @@ int main(int argc, char **argv)
         fflush(stdout);
         _exit(0);
     }
+    if (early) {
+        MPI_Group world, some;
+        int ranks[2] = {1, size - 1}, target[1] = {0};
+
+        MPI_Comm_group(MPI_COMM_WORLD, &world);
+        if (rank == 0) {
+            MPI_Group_incl(world, 2, ranks, &some);
+            mine[1] = 0;
+            MPI_Win_post(some, 0, win);
+            code = MPI_Win_wait(win);
+            printf("%s rank 0: an exposure to one that lives and one that has ended after its access: %d, %ld\n",
+                   code == MPI_SUCCESS && mine[1] == 7 ? "ok" : "FAIL", class_of(code), mine[1]);
+        } else {
+            MPI_Group_incl(world, 1, target, &some);
+            MPI_Win_start(some, 0, win);
+            if (rank == 1)
+                /* Longer than it takes to see that the other one has ended. */
+                sleep(3);
+            one = 7;
+            MPI_Put(&one, 1, MPI_LONG, 0, rank, 1, MPI_LONG, win);
+            code = MPI_Win_complete(win);
+            if (rank == size - 1)
+                raise(SIGKILL);
+            printf("%s rank 1: an access beside that of one that has ended: %d\n", code == MPI_SUCCESS ? "ok" : "FAIL", class_of(code));
+        }
+        fflush(stdout);
+        _exit(0);
+    }
     if (waits) {
         MPI_Request request;
         MPI_Comm copy;
@@ -109,7 +138,15 @@ int main(int argc, char **argv)
         printf("%s rank %d: a probe for a message of a process that has ended: %d\n",
                class_of(code) == MPI_ERR_PROC_ABORTED ? "ok" : "FAIL", rank, class_of(code));
         code = alhena_notices(1, 1, &count, win);
-        printf("%s rank %d: a notice that nobody can raise any more: %d\n", class_of(code) == MPI_ERR_PROC_ABORTED ? "ok" : "FAIL", rank,
+        printf("%s rank %d: a notice that a process may have had to raise which has ended: %d\n",
+               class_of(code) == MPI_ERR_PROC_ABORTED ? "ok" : "FAIL", rank, class_of(code));
+        /* The end was reported: those that live still raise theirs. */
+        if (rank == 0)
+            sleep(2);
+        code = alhena_rput(&one, sizeof one, (rank + 1) % (size - 1), 8, 2, win);
+        if (code == MPI_SUCCESS)
+            code = alhena_notices(2, 1, &count, win);
+        printf("%s rank %d: a notice that a process raises which lives: %d\n", code == MPI_SUCCESS && count == 1 ? "ok" : "FAIL", rank,
                class_of(code));
         code = MPI_Ibarrier(MPI_COMM_WORLD, &request);
         for (i = 0; code == MPI_SUCCESS && !i;)

@@ -2,9 +2,9 @@
 //!
 //! ```text
 //!   |<-- 2 lines: group -->|<- line: barrier ->|<-- waiters of group -->|<-- block of rank 0 -->|<-- block of rank 1 …
-//!     word, turnstile,       arrivals             a bit for each rank       lock word, turnstile, accumulate lock, completed,
+//!     word, turnstile,       arrivals             a bit for each rank       lock word, turnstile, accumulate lock,
 //!     counted                                                               version, table, length of regions, way | waiters
-//!                                                                           | busy, ready | notices | posts
+//!                                                                           | busy, ready | notices | posts | completed
 //! ```
 //! A line is 128 bytes, since processors fetch two cache lines of 64 bytes at once. The words that lockers of one
 //! target use are in one line.
@@ -23,9 +23,8 @@ const GROUP_WAITERS: usize = 2 * LINE;
 const LOCK: usize = 0;
 const TURNSTILE: usize = 1;
 const ACCUMULATE: usize = 2;
-const COMPLETED: usize = 3;
-const REGIONS: usize = 4;
-const WAY: usize = 7;
+const REGIONS: usize = 3;
+const WAY: usize = 6;
 const WAITERS: usize = 8;
 
 /// Words that hold a bit for each rank.
@@ -44,7 +43,8 @@ pub struct Shape {
     /// Where the first block begins, and the words of each.
     begin: usize,
     block: usize,
-    /// Where the line begins in a block that the rank writes whenever it combines. The notices follow, then the posts.
+    /// Where the line begins in a block that the rank writes whenever it combines. The notices follow, then the posts, then
+    /// the completions.
     busy: usize,
     /// All words.
     words: usize,
@@ -54,7 +54,7 @@ impl Shape {
     /// Of so many ranks of a node.
     pub const fn all(ranks: usize) -> Shape {
         let busy = (WAITERS + bits(ranks)).next_multiple_of(LINE);
-        let block = (busy + LINE + NOTICES as usize + ranks).next_multiple_of(LINE);
+        let block = (busy + LINE + NOTICES as usize + 2 * ranks).next_multiple_of(LINE);
         let begin = (GROUP_WAITERS + bits(ranks)).next_multiple_of(LINE);
         let words = begin + ranks * block;
         Shape { ranks, begin, block, busy, words }
@@ -153,11 +153,6 @@ impl<'a> View<'a> {
         self.word(rank, self.shape.busy + 1)
     }
 
-    /// How often an origin has completed its access to the rank.
-    pub(crate) fn completed(self, rank: u32) -> &'a AtomicU64 {
-        self.word(rank, COMPLETED)
-    }
-
     /// A counter for the program: how often other ranks have notified this one by it (the light interface).
     pub fn notice(self, rank: u32, notice: u32) -> &'a AtomicU64 {
         assert!(notice < NOTICES, "a notice of the rank");
@@ -167,6 +162,11 @@ impl<'a> View<'a> {
     /// How often `target` has posted for `origin`; in the origin's block, since it polls.
     pub(crate) fn posts(self, origin: u32, target: u32) -> &'a AtomicU64 {
         self.word(origin, self.shape.busy + LINE + NOTICES as usize + target as usize)
+    }
+
+    /// How often `origin` has completed its access to `target`; in the target's block, since it polls.
+    pub(crate) fn completed(self, target: u32, origin: u32) -> &'a AtomicU64 {
+        self.word(target, self.shape.busy + LINE + NOTICES as usize + self.shape.ranks + origin as usize)
     }
 
     /// Version, address and length of the table of regions that the rank has attached.
@@ -305,7 +305,6 @@ mod tests {
                 view.lock(rank).fetch_add(1, Ordering::SeqCst);
                 view.turnstile(rank).0.fetch_add(1, Ordering::SeqCst);
                 view.accumulate_lock(rank).fetch_add(1, Ordering::SeqCst);
-                view.completed(rank).fetch_add(1, Ordering::SeqCst);
                 view.way(rank).fetch_add(1, Ordering::SeqCst);
                 view.busy(rank).fetch_add(1, Ordering::SeqCst);
                 view.ready(rank).fetch_add(1, Ordering::SeqCst);
@@ -313,15 +312,16 @@ mod tests {
                 for word in view.regions(rank) {
                     word.fetch_add(1, Ordering::SeqCst);
                 }
-                for target in 0..all {
-                    view.posts(rank, target).fetch_add(1, Ordering::SeqCst);
+                for other in 0..all {
+                    view.posts(rank, other).fetch_add(1, Ordering::SeqCst);
+                    view.completed(rank, other).fetch_add(1, Ordering::SeqCst);
                 }
                 view.waiters(rank).announce(all - 1);
             }
             let bit = 1 << ((all - 1) % 64);
             assert!(words.iter().all(|word| [0, 1, bit].contains(&word.load(Ordering::SeqCst))));
             let set = words.iter().filter(|word| word.load(Ordering::SeqCst) != 0).count();
-            assert_eq!(set, 5 + ranks * (12 + ranks));
+            assert_eq!(set, 5 + ranks * (11 + 2 * ranks));
         }
     }
 

@@ -5,10 +5,10 @@
 //!   target                            origin
 //!   post:  posts[origin] += 1  ─────► start:     waits until posts[target] has grown
 //!   wait:  waits until completed      puts, gets, accumulates
-//!          has grown by the group ◄── complete:  completed[target] += 1
+//!          of each has grown      ◄── complete:  completed[target][origin] += 1
 //! ```
-//! Each counter only ever grows. An origin cannot complete its next access before the next post, so one counter of
-//! completions is enough for a target.
+//! Each counter only ever grows. Each origin has one of its own, so that a target knows of an origin that has ended whether
+//! it had completed its access.
 
 use shm::sync::Ordering;
 
@@ -19,23 +19,20 @@ use crate::control::View;
 pub struct Exposure {
     /// Accesses that were started so far, by target.
     started: Box<[u64]>,
-    /// Completions to be seen before the present exposure is over.
-    expected: u64,
+    /// Accesses for which this process has posted so far, by origin.
+    posted: Box<[u64]>,
 }
 
 impl Exposure {
     /// Of a process of a window of so many ranks.
     pub fn new(ranks: usize) -> Exposure {
-        Exposure { started: vec![0; ranks].into(), expected: 0 }
+        Exposure { started: vec![0; ranks].into(), posted: vec![0; ranks].into() }
     }
 
-    /// Exposes the window to so many origins, which this process notifies: by [`Exposure::post`], or by messages.
-    pub fn expect(&mut self, origins: usize) {
-        self.expected = self.expected.wrapping_add(origins as u64);
-    }
-
-    /// `target` has posted for `origin`, a rank of the same node that is to be rung afterwards.
-    pub fn post(view: View<'_>, origin: u32, target: u32) {
+    /// This process, `target`, posts for `origin`, a rank of the same node that is to be rung afterwards.
+    pub fn post(&mut self, view: View<'_>, origin: u32, target: u32) {
+        let posted = &mut self.posted[origin as usize];
+        *posted = posted.wrapping_add(1);
         // Release: what this process has stored before is seen by the origin, which loads with Acquire in `posted`.
         view.posts(origin, target).fetch_add(1, Ordering::Release);
     }
@@ -68,15 +65,16 @@ impl Exposure {
         group.iter().all(|&target| is_posted(target))
     }
 
-    /// An origin has done with `target`, which is to be rung afterwards.
-    pub fn complete(view: View<'_>, target: u32) {
-        // Release: what was written in the access is seen by the target, which loads with Acquire in `is_complete`.
-        view.completed(target).fetch_add(1, Ordering::Release);
+    /// `origin` has done with `target`, a rank of the same node that is to be rung afterwards.
+    pub fn complete(view: View<'_>, origin: u32, target: u32) {
+        // Release: what was written in the access is seen by the target, which loads with Acquire in `has_completed`.
+        view.completed(target, origin).fetch_add(1, Ordering::Release);
     }
 
-    /// Whether all origins have completed their access to rank `me`.
-    pub fn is_complete(&self, view: View<'_>, me: u32) -> bool {
-        view.completed(me).load(Ordering::Acquire).wrapping_sub(self.expected) as i64 >= 0
+    /// Whether `origin`, a rank of the same node, has completed each access for which `me` has posted.
+    pub fn has_completed(&self, view: View<'_>, origin: u32, me: u32) -> bool {
+        let completed = view.completed(me, origin).load(Ordering::Acquire);
+        completed.wrapping_sub(self.posted[origin as usize]) as i64 >= 0
     }
 }
 
@@ -108,30 +106,29 @@ mod tests {
     fn an_access_waits_for_its_own_post_and_an_exposure_for_its_own_completions() {
         let words: Vec<AtomicU64> = (0..Shape::all(3).words()).map(|_| AtomicU64::new(0)).collect();
         let view = View::new(&words, Shape::all(3));
-        let (mut origin, mut target) = (Exposure::new(3), Exposure::new(3));
+        let (mut origin, mut other, mut target) = (Exposure::new(3), Exposure::new(3), Exposure::new(3));
         let is_posted = |origin: &Exposure, group: &[u32]| {
             origin.is_posted(group, |target| Exposure::posted(view, 0, target))
         };
         for _ in 0..3 {
-            target.expect(1);
-            Exposure::post(view, 0, 2);
-            assert!(!target.is_complete(view, 2));
+            target.post(view, 0, 2);
+            assert!(!target.has_completed(view, 0, 2));
             origin.start(&[2]);
             assert!(is_posted(&origin, &[2]));
             origin.start(&[1, 2]);
             assert!(!is_posted(&origin, &[1, 2]), "there is no second post");
-            target.expect(1);
-            Exposure::post(view, 0, 2);
+            target.post(view, 0, 2);
             assert!(!is_posted(&origin, &[1, 2]), "one of two");
-            Exposure::post(view, 0, 1);
+            other.post(view, 0, 1);
             assert!(is_posted(&origin, &[1, 2]));
-            Exposure::complete(view, 2);
-            assert!(!target.is_complete(view, 2), "one of two");
-            Exposure::complete(view, 2);
-            assert!(target.is_complete(view, 2));
+            Exposure::complete(view, 0, 2);
+            assert!(!target.has_completed(view, 0, 2), "one of two");
+            Exposure::complete(view, 1, 2);
+            assert!(!target.has_completed(view, 0, 2), "another one's");
+            Exposure::complete(view, 0, 2);
+            assert!(target.has_completed(view, 0, 2));
         }
-        target.expect(0);
-        assert!(target.is_complete(view, 2), "no rank is to complete");
+        assert!(target.has_completed(view, 1, 2), "it was not posted for");
     }
 
     #[test]

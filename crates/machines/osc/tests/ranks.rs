@@ -125,6 +125,8 @@ struct Rank {
     epochs: Epochs,
     announced: Announced,
     exposure: Option<Exposure>,
+    /// The ranks that it has posted for last.
+    exposed_to: Vec<u32>,
     /// What the step waits for.
     acquire: Option<Acquire>,
     goal: Option<u64>,
@@ -214,9 +216,9 @@ impl Window {
             }
             Step::Post(origins) => {
                 rank.epochs.post().expect("an exposure");
-                rank.exposure.as_mut().expect("an exposure").expect(origins.len());
+                rank.exposed_to.clone_from(origins);
                 for &origin in origins {
-                    Exposure::post(view, origin, me);
+                    rank.exposure.as_mut().expect("an exposure").post(view, origin, me);
                     ring(origin);
                 }
             }
@@ -239,13 +241,14 @@ impl Window {
             }
             Step::Complete => {
                 for &target in &rank.epochs.complete().expect("an access") {
-                    Exposure::complete(view, target);
+                    Exposure::complete(view, me, target);
                     ring(target);
                 }
             }
             Step::Wait => {
                 rank.epochs.may_wait().expect("an exposure");
-                if !rank.exposure.as_ref().expect("an exposure").is_complete(view, me) {
+                let exposure = rank.exposure.as_ref().expect("an exposure");
+                if !rank.exposed_to.iter().all(|&origin| exposure.has_completed(view, origin, me)) {
                     return false;
                 }
                 rank.epochs.waited();

@@ -196,6 +196,7 @@ fn agree(t: &mut Token, part: Part, info: abi::Info, comm: abi::Comm, inner: abi
         exposure: Exposure::new(all.len()),
         spare_ranks: Vec::new(),
         exposed_to: Vec::new(),
+        reported_ends: 0,
         flushes: 0,
         stored: false,
         changed: false,

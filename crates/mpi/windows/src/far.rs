@@ -17,7 +17,7 @@ use bml::Bml;
 use btl::{Class, Peer};
 use engine::{Head, Operation, P2p};
 use mem::{PeerBytes, UserMem};
-use osc::{Element, Exposure, Holders, NO_TOKEN, Operations, Parts, Side};
+use osc::{Element, Holders, NO_TOKEN, Operations, Parts, Side};
 use pml::Done;
 
 use super::access::Completion;
@@ -144,7 +144,6 @@ impl Window {
         let exposed = &mut far.exposed[rank as usize];
         let Some(fewer) = exposed.checked_sub(1) else { return false };
         *exposed = fewer;
-        Exposure::complete(self.control.view(), self.local);
         true
     }
 }
@@ -380,7 +379,7 @@ pub(super) fn flush(t: &mut Token, win: abi::Win, rank: Option<u32>) -> Result<(
     let mut ended = Vec::new();
     loop {
         let flushed = |window: &mut Window, p2p: &mut P2p| window.flush(&mut p2p.bml, rank).map(Ok);
-        let outcome = await_living(t, win, flushed, |window| {
+        let outcome = await_living(t, win, flushed, |window, _| {
             ended = window.ended_of(rank);
             if ended.is_empty() { Ok(()) } else { Err(LOST) }
         });

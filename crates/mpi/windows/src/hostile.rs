@@ -67,6 +67,7 @@ impl Process {
             exposure: Exposure::new(RANKS as usize),
             spare_ranks: Vec::new(),
             exposed_to: Vec::new(),
+            reported_ends: 0,
             flushes: 0,
             stored: false,
             changed: false,
@@ -230,17 +231,13 @@ fn an_access_is_completed_by_those_that_this_process_has_posted_for() {
     let mut process = Process::new();
     assert_eq!(process.request(1, COMPLETE, &[1], &[]), None);
     process.window().epochs.post().unwrap();
-    process.window().exposure.expect(1);
+    process.window().exposed_to = vec![1];
     process.far().exposed[1] = 1;
     assert_eq!(process.request(2, COMPLETE, &[2], &[]), None);
     assert_eq!(process.request(2, COMPLETE, &[1], &[]), None, "in the name of another one");
-    let is_over = |process: &mut Process| {
-        let window = process.window();
-        window.exposure.is_complete(window.control.view(), 0)
-    };
-    assert!(!is_over(&mut process));
+    assert!(!process.window().end_exposure());
     assert_eq!(process.request(1, COMPLETE, &[1], &[]), Some(Reply::Done));
-    assert!(is_over(&mut process));
+    assert!(process.window().end_exposure());
     assert_eq!(process.request(1, COMPLETE, &[1], &[]), None);
     assert_eq!(process.request(1, POST, &[2], &[]), None);
 }

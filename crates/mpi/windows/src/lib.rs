@@ -120,6 +120,7 @@ use objects::domain::Token;
 use objects::errhandler::Handler;
 use objects::group::Group;
 use objects::handle::{self, Kind};
+use objects::state::State;
 use objects::wait::{look_for_losses, wait_actively, wait_actively_until};
 
 pub use combine::{accumulate, compare_and_swap, fetch_and_op, get_accumulate, raccumulate, rget_accumulate};
@@ -163,6 +164,8 @@ pub struct Window {
     pub spare_ranks: Vec<u32>,
     /// The ranks that this process has posted for last.
     pub exposed_to: Vec<u32>,
+    /// Ranks that had ended when `alhena_notices` reported that last.
+    pub reported_ends: usize,
     /// Flushes of memory that this process maps.
     pub flushes: u32,
     /// Whether plain stores have gone to mapped memory since the last flush.
@@ -396,7 +399,7 @@ fn await_living<R>(
     t: &mut Token,
     win: abi::Win,
     mut ready: impl FnMut(&mut Window, &mut P2p) -> Option<Result<R>>,
-    mut check: impl FnMut(&mut Window) -> Result<()>,
+    mut check: impl FnMut(&mut Window, &mut P2p) -> Result<()>,
 ) -> Result<R> {
     loop {
         let deadline = Instant::now() + locks::TIMEOUT;
@@ -408,9 +411,10 @@ fn await_living<R>(
         if let Some(outcome) = outcome {
             return outcome;
         }
-        let mut state = t.lock();
-        look_for_losses(&mut state);
-        check(WINDOWS.get_mut(&mut state.tables).get_mut(win)?)?;
+        let mut guard = t.lock();
+        let State { tables, p2p, .. } = &mut *guard;
+        check(WINDOWS.get_mut(tables).get_mut(win)?, p2p)?;
+        look_for_losses(&mut guard);
     }
 }
 

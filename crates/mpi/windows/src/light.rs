@@ -247,9 +247,12 @@ pub fn notices(t: &mut Token, notice: i32, least: u64, count: &mut u64, win: abi
         let seen = window.control.view().notice(window.local, notice).load(Ordering::Acquire);
         (seen >= least).then_some(Ok(seen))
     };
-    // Any rank may be the one that is to raise it.
-    *count =
-        await_living(t, win, grown, |window| if window.has_any_ended() { Err(sync::ENDED) } else { Ok(()) })?;
+    // Any rank may be the one that is to raise it, so each end is reported, once. Those that live go on.
+    *count = await_living(t, win, grown, |window, _| {
+        let ended = window.ended().count();
+        let is_news = ended > std::mem::replace(&mut window.reported_ends, ended);
+        if is_news || ended > 0 && ended + 1 == window.ranks() { Err(sync::ENDED) } else { Ok(()) }
+    })?;
     Ok(())
 }
 

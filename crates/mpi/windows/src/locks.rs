@@ -77,7 +77,7 @@ fn await_lock(t: &mut Token, win: abi::Win, wish: Wish) -> Result<()> {
     };
     let acquired =
         |window: &mut Window, _: &mut P2p| window.acquire(&mut lock.borrow_mut()).then_some(Ok(()));
-    await_living(t, win, acquired, |window| window.check_holders(&mut lock.borrow_mut(), wish))
+    await_living(t, win, acquired, |window, _| window.check_holders(&mut lock.borrow_mut(), wish))
 }
 
 /// How long a process waits for others before it asks whether one of them has ended.
@@ -109,7 +109,12 @@ impl Window {
 
     /// Whether a process of the window has ended, as far as that can be known.
     pub(super) fn has_any_ended(&self) -> bool {
-        (0..self.ranks() as u32).any(|rank| self.has_ended(rank))
+        self.ended().next().is_some()
+    }
+
+    /// The ranks of the window whose processes have ended, as far as that can be known.
+    pub(super) fn ended(&self) -> impl Iterator<Item = u32> {
+        (0..self.ranks() as u32).filter(|&rank| self.has_ended(rank))
     }
 }
 

@@ -46,7 +46,7 @@ pub(super) fn meet(t: &mut Token, win: abi::Win) -> Result<Result<()>> {
         (window.control.clone(), goal)
     };
     let met = |_: &mut Window, _: &mut P2p| control.view().is_open(goal).then_some(Ok(()));
-    await_living(t, win, met, |window| if window.has_any_ended() { Err(ENDED) } else { Ok(()) })?;
+    await_living(t, win, met, |window, _| if window.has_any_ended() { Err(ENDED) } else { Ok(()) })?;
     Ok(Ok(()))
 }
 
@@ -87,10 +87,10 @@ pub fn post(t: &mut Token, group: abi::Group, assert: i32, win: abi::Win) -> Res
     let window = WINDOWS.get_mut(&mut state.tables).get_mut(win)?;
     let ranks = window.ranks_of(&group)?;
     window.epochs.post()?;
-    window.exposure.expect(ranks.len());
     window.exposed_to.clone_from(&ranks);
-    for origin in window.near_of(&ranks) {
-        Exposure::post(window.control.view(), origin, window.local);
+    let near: Vec<u32> = window.near_of(&ranks).collect();
+    for origin in near {
+        window.exposure.post(window.control.view(), origin, window.local);
         window.ring(origin);
     }
     let far = window.far_of(&ranks);
@@ -120,9 +120,9 @@ pub fn start(t: &mut Token, group: abi::Group, assert: i32, win: abi::Win) -> Re
         ranks
     };
     let posted = |window: &mut Window, _: &mut P2p| window.is_posted(&ranks).then_some(Ok(()));
-    let started = await_living(t, win, posted, |window| {
-        let missing = |&rank: &u32| !window.is_posted(&[rank]) && window.has_ended(rank);
-        if ranks.iter().any(missing) { Err(ENDED) } else { Ok(()) }
+    let started = await_living(t, win, posted, |window, p2p| {
+        let missing = ranks.iter().copied().filter(|&rank| !window.is_posted(&[rank]));
+        window.check_living(missing, p2p)
     });
     let mut state = t.lock();
     let window = WINDOWS.get_mut(&mut state.tables).get_mut(win)?;
@@ -154,19 +154,36 @@ impl Window {
         ranks.iter().copied().filter(|&rank| self.near(rank).is_none()).collect()
     }
 
-    /// Whether a process has ended that may still have to complete its access. Of those of this node only the number is
-    /// known that have.
-    fn is_exposed_to_lost(&self) -> bool {
-        let has_access = |rank: u32| match &self.far {
-            Some(far) if self.near(rank).is_none() => far.exposed[rank as usize] > 0,
-            _ => true,
-        };
-        self.exposed_to.iter().any(|&rank| has_access(rank) && self.has_ended(rank))
+    /// Whether a rank has completed its access to this process, if it had one.
+    fn has_completed(&self, rank: u32) -> bool {
+        match (self.near(rank), &self.far) {
+            (Some(near), _) => self.exposure.has_completed(self.control.view(), near.local, self.local),
+            (None, far) => far.as_ref().is_none_or(|far| far.exposed[rank as usize] == 0),
+        }
+    }
+
+    /// The ranks that still have to complete their access.
+    fn accessing(&self) -> impl Iterator<Item = u32> {
+        self.exposed_to.iter().copied().filter(|&rank| !self.has_completed(rank))
+    }
+
+    /// For a call that waits for these ranks. The end of those with which there is no connection is looked for, too.
+    ///
+    /// # Errors
+    /// One of them has ended.
+    fn check_living(&self, ranks: impl Iterator<Item = u32>, p2p: &mut P2p) -> Result<()> {
+        for rank in ranks {
+            if self.has_ended(rank) {
+                return Err(ENDED);
+            }
+            p2p.await_once(self.peer(rank));
+        }
+        Ok(())
     }
 
     /// Ends the exposure epoch if all origins have completed their accesses; whether they have.
-    fn end_exposure(&mut self) -> bool {
-        let complete = self.exposure.is_complete(self.control.view(), self.local);
+    pub(super) fn end_exposure(&mut self) -> bool {
+        let complete = self.accessing().next().is_none();
         if complete {
             self.epochs.waited();
         }
@@ -181,7 +198,7 @@ pub fn complete(t: &mut Token, win: abi::Win) -> Result<()> {
     let ranks = window.epochs.complete()?;
     order();
     for target in window.near_of(&ranks) {
-        Exposure::complete(window.control.view(), target);
+        Exposure::complete(window.control.view(), window.local, target);
         window.ring(target);
     }
     let far = window.far_of(&ranks);
@@ -201,7 +218,7 @@ pub fn wait(t: &mut Token, win: abi::Win) -> Result<()> {
         return Ok(());
     }
     let ended = |window: &mut Window, _: &mut P2p| window.end_exposure().then_some(Ok(()));
-    await_living(t, win, ended, |window| if window.is_exposed_to_lost() { Err(ENDED) } else { Ok(()) })
+    await_living(t, win, ended, |window, p2p| window.check_living(window.accessing(), p2p))
 }
 
 /// `MPI_Win_test`
