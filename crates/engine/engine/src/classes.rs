@@ -9,26 +9,27 @@
 
 use abi::Result;
 use active::{Brought, Message};
-use btl::{Arrival, Bounds, Btl, Class, Event, FastPath, Hub, Peer, Receiver};
+use bml::Bml;
+use btl::{Arrival, Bounds, Btl, Class, Event, Hub, Peer, Receiver};
 use mem::UserMem;
-use pml::{Data, Done, Mode, Pattern, Receives, ReqId, SendTo};
+use pml::{Data, Done, Mode, Pattern, ReqId, SendTo};
 
 use crate::p2p::{P2p, on_layer};
 use crate::wait::Progress;
 
 /// A state that has a way to other processes.
 pub trait Linked: Progress {
-    /// What carries its frames.
-    type Btl: FastPath;
-
     /// The way to other processes.
-    fn p2p(&mut self) -> &mut P2p<Self::Btl>;
+    fn p2p(&mut self) -> &mut P2p;
 
     /// As [`Linked::p2p`], to read.
-    fn links(&self) -> &P2p<Self::Btl>;
+    fn links(&self) -> &P2p;
 
     /// The classes that take frames beside the message layer.
     fn classes(&self) -> &Classes<Self>;
+
+    /// [`poll`] of this very state. Its crate compiles that once, for all crates above it.
+    fn poll(&mut self) -> usize;
 }
 
 /// Takes the frames of one class: windows, files, connections between jobs.
@@ -126,7 +127,7 @@ pub fn poll<S: Linked>(state: &mut S) -> usize {
 #[inline]
 pub fn poll_if_due<S: Linked>(state: &mut S) {
     if std::mem::take(&mut state.p2p().poll_due) {
-        poll(state);
+        state.poll();
     }
 }
 
@@ -151,7 +152,7 @@ pub fn isend<S: Linked>(state: &mut S, to: &SendTo, data: Data, mode: Mode) -> R
 #[inline(never)]
 pub fn begin_send<S: Linked>(state: &mut S, to: &SendTo, data: Data, mode: Mode) -> Result<Option<ReqId>> {
     if state.p2p().needs_poll(to.peer, &data, false) {
-        poll(state);
+        state.poll();
     }
     state.p2p().begin_send(to, data, mode)
 }
@@ -159,7 +160,7 @@ pub fn begin_send<S: Linked>(state: &mut S, to: &SendTo, data: Data, mode: Mode)
 /// As [`P2p::send_copied_now`], after a poll where the message layer wants one.
 pub fn send_copied_now<S: Linked>(state: &mut S, to: &SendTo, data: UserMem) -> bool {
     if state.p2p().needs_poll(to.peer, &Data::Contiguous(data), true) {
-        poll(state);
+        state.poll();
     }
     state.p2p().send_copied_now(to, data)
 }
@@ -180,7 +181,7 @@ pub fn recv_now<S: Linked>(state: &mut S, pattern: &Pattern, into: UserMem) -> O
         None => p2p.bml.next_arrival()?,
     };
     let done = if Class::of(arrival.header) == Some(Class::Pml) {
-        on_layer!(&mut p2p.layer, layer => layer.accept_for(&mut p2p.bml, &arrival, pattern, into))
+        p2p.accept_for(&arrival, pattern, into)
     } else {
         hand_over(state, &arrival);
         None
@@ -193,10 +194,10 @@ pub fn recv_now<S: Linked>(state: &mut S, pattern: &Pattern, into: UserMem) -> O
 struct Frames<'a, S>(&'a mut S);
 
 impl<S: Linked> Hub for Frames<'_, S> {
-    type Btl = S::Btl;
+    type Btl = Bml;
 
     #[inline(always)]
-    fn btl(&mut self) -> &mut S::Btl {
+    fn btl(&mut self) -> &mut Bml {
         &mut self.0.p2p().bml
     }
 
@@ -232,7 +233,7 @@ impl<S: Linked> Hub for Frames<'_, S> {
     #[inline(always)]
     fn awaits(&self) -> bool {
         let layer = &self.0.links().layer;
-        on_layer!(layer, layer => Receiver::<S::Btl>::awaits(layer))
+        on_layer!(layer, layer => Receiver::<Bml>::awaits(layer))
     }
 
     #[inline(always)]

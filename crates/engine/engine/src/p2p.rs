@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 use abi::{Result, Status};
 use active::{Active, Head, Refused};
 use bml::{Bml, SoftPortals, Unreachable};
-use btl::{Farewells, FastPath, Loss, Peer, Sleep, Strays};
+use btl::{Arrival, Btl, Farewells, Loss, Peer, Sleep, Strays};
 use mem::{Source, UserMem};
 use mtl::Mtl;
 use mtl_ofi::Ofi;
@@ -105,9 +105,9 @@ struct Losses {
 }
 
 /// The way of a process to the others.
-pub struct P2p<B = Bml> {
+pub struct P2p {
     /// The transports.
-    pub bml: B,
+    pub bml: Bml,
     pub(crate) peers: Peers,
     pub(crate) layer: Layer,
     pub(crate) active: Active,
@@ -122,9 +122,9 @@ pub struct P2p<B = Bml> {
     losses: Losses,
 }
 
-impl<B: FastPath> P2p<B> {
+impl P2p {
     /// A message layer over transports that reach `peers`, with nothing to do.
-    pub fn new(bml: B, layer: Layer, peers: Peers) -> P2p<B> {
+    pub fn new(bml: Bml, layer: Layer, peers: Peers) -> P2p {
         let (active, strays, farewells) = (Active::new(), Strays::default(), Farewells::default());
         P2p {
             bml,
@@ -276,7 +276,7 @@ impl P2p {
 }
 
 /// Calls of the message layer that have something of their own.
-impl<B: FastPath> P2p<B> {
+impl P2p {
     /// See [`pml::Sends::isend`]: for a caller that has not the whole state, and so cannot poll before, as
     /// [`crate::isend`] does; it calls [`crate::poll_if_due`] when it has.
     ///
@@ -289,6 +289,10 @@ impl<B: FastPath> P2p<B> {
 
     pub(crate) fn begin_send(&mut self, to: &SendTo, data: Data, mode: Mode) -> Result<Option<ReqId>> {
         on_layer!(&mut self.layer, layer => layer.begin_send(&mut self.bml, to, data, mode))
+    }
+
+    pub(crate) fn accept_for(&mut self, arrival: &Arrival, pattern: &Pattern, into: UserMem) -> Option<Done> {
+        on_layer!(&mut self.layer, layer => layer.accept_for(&mut self.bml, arrival, pattern, into))
     }
 
     pub(crate) fn needs_poll(&mut self, to: Peer, data: &Data, copied: bool) -> bool {
@@ -360,7 +364,7 @@ macro_rules! hand_on {
 
 /// The calls of the message layer; see [`pml::MessageLayer`] and [`pml::FastMessages`].
 #[rustfmt::skip]
-impl<B: FastPath> P2p<B> {
+impl P2p {
     hand_on! { bml Receives:
         irecv(pattern: &Pattern, into: Data) -> Result<ReqId>;
         /// [`crate::recv_now`] polls, too.
@@ -368,7 +372,6 @@ impl<B: FastPath> P2p<B> {
         iprobe(pattern: &Pattern) -> Option<Status>;
         improbe(pattern: &Pattern) -> Result<Option<(MessageId, Status)>>;
         imrecv(message: MessageId, owner: u32, into: Data) -> Result<ReqId>;
-        #[inline]
         take_awaited(id: ReqId, polls: u32) -> Option<Done>;
     }
     hand_on! { bml MessageLayer:
@@ -421,7 +424,7 @@ impl<B: FastPath> P2p<B> {
     }
 }
 
-impl<B> std::fmt::Debug for P2p<B> {
+impl std::fmt::Debug for P2p {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("P2p").field("active", &self.active).finish_non_exhaustive()
     }

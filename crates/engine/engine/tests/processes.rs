@@ -178,8 +178,6 @@ impl Progress for State {
 }
 
 impl Linked for State {
-    type Btl = Bml;
-
     fn p2p(&mut self) -> &mut P2p {
         &mut self.p2p
     }
@@ -190,6 +188,10 @@ impl Linked for State {
 
     fn classes(&self) -> &Classes<State> {
         &self.classes
+    }
+
+    fn poll(&mut self) -> usize {
+        engine::poll(self)
     }
 }
 

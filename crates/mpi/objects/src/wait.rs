@@ -2,7 +2,6 @@
 
 use std::time::Instant;
 
-use bml::Bml;
 use btl::{Btl, Sleep};
 use engine::{
     Classes, Domain, How, Interest, Linked, News, Owner, P2p, Progress, Requesting, Requests, Threads,
@@ -92,8 +91,6 @@ impl Progress for State {
 }
 
 impl Linked for State {
-    type Btl = Bml;
-
     #[inline(always)]
     fn p2p(&mut self) -> &mut P2p {
         &mut self.p2p
@@ -106,6 +103,10 @@ impl Linked for State {
 
     fn classes(&self) -> &Classes<State> {
         &self.classes
+    }
+
+    fn poll(&mut self) -> usize {
+        engine::poll(self)
     }
 }
 
