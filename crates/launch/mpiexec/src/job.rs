@@ -1,8 +1,6 @@
 //! From wishes to a job.
 
-use std::env;
 use std::ffi::OsString;
-use std::path::Path;
 
 use rte::binding::Map;
 use rte::spec::{self, App, Environment, JobSpec, Verbosity};
@@ -12,6 +10,7 @@ use crate::command_line::{CommandLine, Program};
 use crate::hosts::Host;
 use crate::options::JobOptions;
 use crate::rankfile::RankFile;
+use crate::search_path::prepend;
 use crate::spread::{Spread, Wanted};
 use crate::tools::Tools;
 use crate::usage::{MOST_RANKS, UsageError};
@@ -248,16 +247,6 @@ fn app(program: Program, job: &JobOptions, count: u32, tools: &[(OsString, OsStr
     }
 }
 
-/// A search path with `directory` in front.
-pub fn prepend(name: &str, directory: &Path) -> (OsString, OsString) {
-    let mut value = directory.as_os_str().to_owned();
-    if let Some(rest) = env::var_os(name).filter(|rest| !rest.is_empty()) {
-        value.push(":");
-        value.push(rest);
-    }
-    (OsString::from(name), value)
-}
-
 fn notes(job: &mut JobOptions) -> Vec<String> {
     let mut notes = parameters::settle(job);
     if let (Some(variable), true) = (job.allocated_by, job.verbosity == Verbosity::Verbose) {
@@ -277,6 +266,7 @@ fn notes(job: &mut JobOptions) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::command_line::parse;
+    use std::env;
 
     fn planned(text: &str) -> Result<JobSpec, String> {
         let line = parse(text.split_whitespace().map(OsString::from).collect()).map_err(|e| e.to_string())?;

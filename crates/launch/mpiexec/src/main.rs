@@ -15,6 +15,7 @@ mod options;
 mod parameters;
 mod phrasebook;
 mod rankfile;
+mod search_path;
 mod spread;
 mod text_file;
 mod tools;
@@ -60,10 +61,7 @@ fn main() -> ExitCode {
         complain(note);
     }
     match rte::run(planned.spec) {
-        Ok(code) => {
-            planned.tools.report(code);
-            ExitCode::from(code)
-        }
+        Ok(code) => ExitCode::from(planned.tools.report(code)),
         Err(error) => refuse(&error, error.exit_code()),
     }
 }

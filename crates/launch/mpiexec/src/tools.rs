@@ -15,7 +15,7 @@ use std::process::Command;
 
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 
-use crate::job::prepend;
+use crate::search_path::prepend;
 use crate::usage::UsageError;
 
 /// The tools that are asked for.
@@ -25,6 +25,8 @@ pub struct ToolOptions {
     pub record: Option<PathBuf>,
     /// `-profile`: how the reports are called, if that was given.
     pub profile: Option<Option<PathBuf>>,
+    /// `-check`: where the findings go as JSON, if that was asked for.
+    pub check: Option<Option<PathBuf>>,
 }
 
 /// The tools of a job.
@@ -32,25 +34,30 @@ pub struct ToolOptions {
 pub struct Tools {
     /// What is set for the ranks.
     pub variables: Vec<(OsString, OsString)>,
-    profile: Option<Profile>,
+    memories: Vec<Memory>,
+    ranks: u32,
 }
 
-/// The profile of a job.
+/// Memory in which the ranks leave what a tool has seen, and what reads it after the job.
 #[derive(Debug)]
-struct Profile {
-    memory: OwnedFd,
-    ranks: u32,
-    name: PathBuf,
+struct Memory {
+    fd: OwnedFd,
+    /// The command of `alhena`.
+    command: &'static str,
+    /// What the command is to write, without an extension.
+    output: Option<PathBuf>,
 }
 
 /// The library that wraps MPI's functions, from the root of the installation.
 const WRAPPERS: &str = "lib/libalhena_preload.so";
-/// Memory of a rank's tables. Only what it writes is there.
+/// The command of `alhena` whose exit code is that of the job.
+const CHECK: &str = "check";
+/// Memory of a rank for one tool. Only what it writes is there.
 const TABLES: u64 = 512 << 10;
 
 impl ToolOptions {
     fn wants_any(&self) -> bool {
-        self.record.is_some() || self.profile.is_some()
+        self.record.is_some() || self.profile.is_some() || self.check.is_some()
     }
 }
 
@@ -65,73 +72,94 @@ impl Tools {
         if !options.wants_any() {
             return Ok(Tools::default());
         }
-        let mut tools = Tools::default();
+        let mut tools = Tools { ranks, ..Tools::default() };
         tools.variables.push(prepend("LD_PRELOAD", &installed(WRAPPERS)?));
         if let Some(folder) = &options.record {
             tools.variables.push(("ALHENA_RECORD".into(), absolute(folder).into_os_string()));
         }
+        if elsewhere && (options.profile.is_some() || options.check.is_some()) {
+            return Err(UsageError::Unsupported {
+                what: if options.profile.is_some() { "-profile" } else { "-check" },
+                seen: "the job has ranks on other hosts, and what they leave is read on this one",
+                next: "run it on one host, or use mpiexec -record DIR there",
+            });
+        }
+        if let Some(name) = &options.check {
+            tools.add("ALHENA_CHECK", CHECK, name.clone())?;
+        }
         if let Some(name) = &options.profile {
-            if elsewhere {
-                return Err(UsageError::Unsupported {
-                    what: "-profile",
-                    seen: "the job has ranks on other hosts, and tables are read on this one",
-                    next: "run it on one host, or use mpiexec -record DIR there",
-                });
-            }
-            let name = name.clone().unwrap_or_else(|| {
+            let usual = || {
                 let mut name = Path::new(program).file_name().unwrap_or(program).to_owned();
                 name.push(".profile");
                 PathBuf::from(name)
-            });
-            let memory = memory(u64::from(ranks) * TABLES).map_err(UsageError::Tables)?;
-            let profile = Profile { memory, ranks, name: absolute(&name) };
-            tools.variables.push(("ALHENA_PROFILE".into(), profile.path().into()));
-            tools.profile = Some(profile);
+            };
+            tools.add("ALHENA_PROFILE", "profile", Some(name.clone().unwrap_or_else(usual)))?;
         }
         Ok(tools)
     }
 
-    /// The job is over with this exit code: writes the reports.
-    pub fn report(&self, code: u8) {
-        let Some(profile) = &self.profile else { return };
-        if let Err(seen) = profile.report(code) {
-            let _ = writeln!(
-                std::io::stderr(),
-                "mpiexec: writing the profile failed\n  seen: {seen}\n  next: install Alhena whole: make install \
-                 PREFIX=DIR"
-            );
+    fn add(
+        &mut self,
+        variable: &str,
+        command: &'static str,
+        output: Option<PathBuf>,
+    ) -> Result<(), UsageError> {
+        let fd = memory(u64::from(self.ranks) * TABLES).map_err(UsageError::Tables)?;
+        let memory = Memory { fd, command, output: output.as_deref().map(absolute) };
+        self.variables.push((variable.into(), memory.path().into()));
+        self.memories.push(memory);
+        Ok(())
+    }
+
+    /// The job is over with this exit code: writes the reports. Gives the exit code with what they have found.
+    pub fn report(&self, code: u8) -> u8 {
+        let mut judged = code;
+        for memory in &self.memories {
+            let found = memory.report(self.ranks, code);
+            // A profile that could not be written is no fault of the program.
+            if memory.command == CHECK && judged == 0 {
+                judged = found;
+            }
         }
+        judged
     }
 }
 
-impl Profile {
+impl Memory {
     /// A name of the memory for other processes of this host.
     fn path(&self) -> String {
-        format!("/proc/{}/fd/{}", std::process::id(), self.memory.as_raw_fd())
+        format!("/proc/{}/fd/{}", std::process::id(), self.fd.as_raw_fd())
     }
 
-    fn report(&self, code: u8) -> Result<(), String> {
-        let alhena = installed("bin/alhena").map_err(|error| error.to_string())?;
-        let status = Command::new(&alhena)
-            .args(["profile", "--ranks", &self.ranks.to_string(), "--exit-code", &code.to_string()])
-            .args([
-                OsStr::new("--memory"),
-                self.path().as_ref(),
-                OsStr::new("--output"),
-                self.name.as_os_str(),
-            ])
-            .status();
-        match status {
-            // It has reported what was wrong.
-            Ok(_) => Ok(()),
-            Err(error) => Err(format!("{}: {error}", alhena.display())),
+    /// Has the command read it; its exit code.
+    fn report(&self, ranks: u32, code: u8) -> u8 {
+        let run = || {
+            let alhena = installed("bin/alhena").map_err(|error| error.to_string())?;
+            let mut command = Command::new(&alhena);
+            command.args([self.command, "--ranks", &ranks.to_string(), "--exit-code", &code.to_string()]);
+            command.args(["--memory", &self.path()]);
+            if let Some(output) = &self.output {
+                command.arg("--output").arg(output);
+            }
+            command.status().map_err(|error| format!("{}: {error}", alhena.display()))
+        };
+        match run() {
+            Ok(status) => status.code().map_or(1, |code| code as u8),
+            Err(seen) => {
+                let _ = writeln!(
+                    std::io::stderr(),
+                    "mpiexec: reporting what the ranks left failed\n  seen: {seen}\n  next: install Alhena whole: make \
+                     install PREFIX=DIR"
+                );
+                1
+            }
         }
     }
 }
 
 /// Memory that no process can shorten.
 fn memory(bytes: u64) -> std::io::Result<OwnedFd> {
-    let fd = memfd_create(c"alhena-profile", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+    let fd = memfd_create(c"alhena-tool", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
     ftruncate(&fd, bytes)?;
     fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
     Ok(fd)

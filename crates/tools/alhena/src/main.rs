@@ -2,11 +2,13 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod check;
 mod doctor;
 mod info;
 mod prefix;
 mod profile;
 mod simulate;
+mod tables;
 mod worker;
 
 use std::io::{self, ErrorKind};
@@ -32,6 +34,8 @@ enum Command {
     Bench(Box<bench::Arguments>),
     /// The library's protocols on virtual time: a Cray XE6 of any size, in this process
     Sim(simulate::Arguments),
+    /// Shows what mpiexec -check=NAME has found
+    Check(check::Arguments),
     /// Shows or compares profiles that mpiexec -profile has written
     Profile(profile::Arguments),
     /// Joins a job whose `mpiexec -listen` waits for workers
@@ -52,6 +56,7 @@ fn main() -> ExitCode {
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Sim(arguments) => simulate::run(&arguments),
+        Command::Check(arguments) => check::run(&arguments),
         Command::Profile(arguments) => profile::run(&arguments),
         Command::Worker(arguments) => worker::run(&arguments),
         Command::Manual { directory } => {

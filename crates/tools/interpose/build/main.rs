@@ -34,8 +34,9 @@ fn is_wrapped(entry: &Entry<'_>) -> bool {
 fn description(entry: &Entry<'_>, chapter: u32) -> String {
     let arguments: String = entry.function.arguments.iter().map(|it| argument(entry, it)).collect();
     format!(
-        "    Function {{ name: \"MPI_{name}\", real: Real::new(c\"PMPI_{name}\"), chapter: {chapter}, wide: {wide}, arguments: &[{arguments}] }},\n",
+        "    Function {{ name: \"MPI_{name}\", real: Real::new(c\"PMPI_{name}\"), chapter: {chapter}, anytime: {anytime}, wide: {wide}, arguments: &[{arguments}] }},\n",
         name = entry.name(),
+        anytime = entry.function.anytime,
         wide = entry.wide,
     )
 }

@@ -50,6 +50,42 @@ pub fn type_size(datatype: usize) -> i64 {
     if datatype == abi::DATATYPE_NULL.0 || datatype == 0 { 0 } else { type_size_of(datatype) }
 }
 
+/// Lower bound and extent of a datatype.
+pub fn type_extent(datatype: usize) -> (i64, i64) {
+    static REAL: Real = Real::new(c"PMPI_Type_get_extent_c");
+    bounds(&REAL, datatype)
+}
+
+/// Lower bound and extent of what a datatype's data occupy.
+pub fn type_true_extent(datatype: usize) -> (i64, i64) {
+    static REAL: Real = Real::new(c"PMPI_Type_get_true_extent_c");
+    bounds(&REAL, datatype)
+}
+
+fn bounds(real: &Real, datatype: usize) -> (i64, i64) {
+    let (mut lower, mut extent) = (0i64, 0i64);
+    // SAFETY: both functions take a datatype and two pointers to counts.
+    unsafe {
+        core::mem::transmute::<usize, unsafe extern "C" fn(usize, *mut i64, *mut i64) -> i32>(real.address())(
+            datatype,
+            &raw mut lower,
+            &raw mut extent,
+        )
+    };
+    (lower, extent)
+}
+
+/// The thread level in force.
+pub fn thread_level() -> i32 {
+    static REAL: Real = Real::new(c"PMPI_Query_thread");
+    let mut level = 0i32;
+    // SAFETY: the function takes a pointer to an int.
+    unsafe {
+        core::mem::transmute::<usize, unsafe extern "C" fn(*mut i32) -> i32>(REAL.address())(&raw mut level)
+    };
+    level
+}
+
 /// Frees a group.
 pub fn group_free(mut group: usize) {
     static REAL: Real = Real::new(c"PMPI_Group_free");

@@ -73,7 +73,7 @@ impl<'a> Call<'a> {
 
     /// The address to which the program's call returns; a call through Fortran's library is the one of the Fortran program.
     pub fn site(&self) -> usize {
-        caller::of(self.frame)
+        caller::of(&self.frame.return_address)
     }
 
     /// The word of argument `place`: what is there of a number that has 32 bits is its lower half.

@@ -6,7 +6,6 @@
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::call::Frame;
 use crate::modules;
 
 /// The library between Fortran programs and C's functions, by the beginning of its file's name.
@@ -31,13 +30,13 @@ fn is_in_shim(address: usize) -> bool {
     (BEGIN.load(Ordering::Relaxed)..END.load(Ordering::Relaxed)).contains(&address)
 }
 
-/// The address that the program's call returns to.
-pub fn of(frame: &Frame) -> usize {
-    let here = frame.return_address;
+/// The address that the program's call returns to; `place` is where the wrapper's own return address lies.
+pub fn of(place: &usize) -> usize {
+    let here = *place;
     if !is_in_shim(here) {
         return here;
     }
-    let slot = &raw const frame.return_address as usize;
+    let slot = core::ptr::from_ref(place) as usize;
     if let Some(distance) = DISTANCES.find(here) {
         // SAFETY: the frame of the library's function is as large now as when the distance was found.
         return unsafe { *((slot + distance) as *const usize) };

@@ -10,6 +10,8 @@ pub struct Function {
     pub real: Real,
     /// The chapter of MPI-5.0 that describes it.
     pub chapter: u32,
+    /// Whether it may be called before initialization, after finalization and by any thread.
+    pub anytime: bool,
     /// Whether it is a large-count twin, whose counts have 64 bits.
     pub wide: bool,
     /// Its arguments in order.
@@ -30,7 +32,7 @@ pub struct Argument {
 }
 
 /// What an argument is: the words of the function table that matter to tools.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "each is the MPI type of its name")]
 pub enum Kind {
     Int,

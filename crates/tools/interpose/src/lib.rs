@@ -19,11 +19,16 @@ pub mod clock;
 mod function;
 pub mod modules;
 mod real;
+pub mod shared;
+mod stack;
+mod thread;
 
 pub use call::{Call, Frame};
 pub use caller::find_shims;
 pub use function::{Argument, Direction, FUNCTIONS, Function, Kind, Shape};
 pub use real::Real;
+pub use stack::Stack;
+pub use thread::thread;
 
 /// A tool over the wrappers.
 pub trait Tool: Sync {

@@ -10,7 +10,7 @@ use interpose::{Call, Frame, Tool, clock};
 use std::sync::OnceLock;
 
 /// Every tool, in the order in which they see the beginning of a call.
-static TOOLS: [&dyn Tool; 2] = [&record::RECORDER, &profile::PROFILER];
+static TOOLS: [&dyn Tool; 3] = [&record::RECORDER, &check::CHECKER, &profile::PROFILER];
 
 /// Those that are wanted here.
 static WANTED: OnceLock<Vec<(usize, &'static dyn Tool)>> = OnceLock::new();

@@ -13,11 +13,9 @@
 //! atomic additions.
 
 mod classes;
-mod memory;
 mod peers;
 mod profiler;
 mod sites;
 pub mod tables;
 
-pub use memory::VARIABLE;
 pub use profiler::PROFILER;

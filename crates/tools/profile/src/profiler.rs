@@ -1,18 +1,18 @@
 //! The tool: what happens at each call.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{
-    AtomicBool, AtomicU8, AtomicU64,
-    Ordering::{Relaxed, Release},
-};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
 
+use interpose::shared::{self, Words};
 use interpose::{Call, FUNCTIONS, Kind, Shape, Tool, ask, clock};
 
 use crate::classes::{self, Class, Moves};
-use crate::memory::{self, VARIABLE};
 use crate::peers::{self, Sends};
 use crate::sites;
-use crate::tables::{self, BINS, MAGIC, PAIRS, SITES, State, at, site};
+use crate::tables::{BINS, MAGIC, PAIRS, SITES, State, WORDS, at, site};
+
+/// Names the memory; set by `mpiexec -profile`.
+const VARIABLE: &str = "ALHENA_PROFILE";
 
 /// The tool.
 pub static PROFILER: Profiler = Profiler;
@@ -20,7 +20,7 @@ pub static PROFILER: Profiler = Profiler;
 /// The profiler of this process.
 pub struct Profiler;
 
-static WORDS: OnceLock<&'static [AtomicU64]> = OnceLock::new();
+static OWN: OnceLock<Words> = OnceLock::new();
 /// Calls are counted.
 static ON: AtomicBool = AtomicBool::new(false);
 /// Several threads may call at a time.
@@ -90,27 +90,13 @@ const LOST: usize = 1;
 
 impl Tool for Profiler {
     fn begin(&self) -> bool {
-        let Some(path) = std::env::var_os(VARIABLE) else { return false };
-        let number = |name| std::env::var(name).ok()?.parse::<u32>().ok();
-        let Some((rank, size)) = number("PMI_RANK").zip(number("PMI_SIZE")) else { return false };
-        match memory::map(&path, rank, size) {
-            Ok(words) => {
-                introduce(words, rank, size);
-                WORDS.set(words).is_ok()
-            }
-            Err(error) => {
-                eprintln!(
-                    "alhena: profiling rank {rank} failed\n  seen: its tables in {} cannot be mapped: {error}\n  next: \
-                     look at `ulimit -v`, or start it without -profile",
-                    path.display()
-                );
-                false
-            }
-        }
+        let Some(words) = shared::of_variable(VARIABLE, WORDS, "-profile") else { return false };
+        shared::introduce(words, MAGIC);
+        OWN.set(words).is_ok()
     }
 
     fn enter(&self, call: &Call<'_>) -> usize {
-        let Some(words) = WORDS.get() else { return 0 };
+        let Some(words) = OWN.get() else { return 0 };
         match role(call.number()) {
             Role::Ends => end(words, State::Finalized),
             Role::Aborts => {
@@ -133,7 +119,7 @@ impl Tool for Profiler {
     }
 
     fn leave(&self, call: &Call<'_>, word: usize, code: i32) {
-        let Some(words) = WORDS.get() else { return };
+        let Some(words) = OWN.get() else { return };
         if word == 0 {
             if code == 0 && role(call.number()) == Role::Begins {
                 begin(words);
@@ -158,37 +144,12 @@ impl Tool for Profiler {
     }
 }
 
-/// Writes who this is. What an earlier program in the place of this rank has written stays.
-fn introduce(words: &[AtomicU64], rank: u32, size: u32) {
-    let mut host = [0u8; 64];
-    // SAFETY: the function writes at most that many bytes.
-    unsafe { libc::gethostname(host.as_mut_ptr().cast(), host.len() - 1) };
-    let end = host.iter().position(|&byte| byte == 0).unwrap_or(host.len());
-    let mut command = std::fs::read("/proc/self/cmdline").unwrap_or_default();
-    command.iter_mut().filter(|byte| **byte == 0).for_each(|byte| *byte = b' ');
-    tables::put_names(words, &host[..end], command.trim_ascii_end());
-    words[at::RANK].store(rank.into(), Relaxed);
-    words[at::SIZE].store(size.into(), Relaxed);
-    words[at::PID].store(std::process::id().into(), Relaxed);
-    if words[at::STARTED].load(Relaxed) == 0 {
-        words[at::STARTED].store(clock::unix_time(), Relaxed);
-    }
-    // Release: a reader that finds it finds the rest.
-    words[at::MAGIC].store(MAGIC, Release);
-}
-
 /// The library is initialized.
 fn begin(words: &[AtomicU64]) {
-    static QUERY: interpose::Real = interpose::Real::new(c"PMPI_Query_thread");
     if words[at::STATE].load(Relaxed) == State::Running as u64 && ON.load(Relaxed) {
         return;
     }
-    let mut level = 0i32;
-    // SAFETY: the function takes a pointer to an int. It may be called after MPI_Init, and answers an error before.
-    unsafe {
-        core::mem::transmute::<usize, unsafe extern "C" fn(*mut i32) -> i32>(QUERY.address())(&raw mut level)
-    };
-    SEVERAL.store(level >= abi::THREAD_MULTIPLE, Relaxed);
+    SEVERAL.store(ask::thread_level() >= abi::THREAD_MULTIPLE, Relaxed);
     words[at::STATE].store(State::Running as u64, Relaxed);
     put_on(words);
 }

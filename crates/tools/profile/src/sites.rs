@@ -6,9 +6,9 @@ use std::sync::atomic::{
     Ordering::{Acquire, Relaxed, Release},
 };
 
-use interpose::modules;
+use interpose::shared::{self, Table};
 
-use crate::tables::{self, BINS, MODULES, NO_MODULE, PAIRS, SITES, Table, at, site};
+use crate::tables::{BINS, PAIRS, SITES, at, site};
 
 /// Rows of one table by key: this process's own index, since several programs may write into the tables one after the
 /// other, and what a reader finds there need not be searched.
@@ -96,29 +96,18 @@ fn add<const N: usize>(index: &Index<N>, key: u64, row: impl FnOnce() -> Option<
 /// The row whose first word is `key`; a new one where there is none.
 fn row_of(words: &[AtomicU64], table: &Table, key: u64) -> Option<usize> {
     let known = (0..table.len(words)).find(|&row| table.row(words, row)[0].load(Relaxed) == key);
-    known.or_else(|| append(words, table, |row| row[0].store(key, Relaxed)))
-}
-
-fn append(words: &[AtomicU64], table: &Table, fill: impl FnOnce(&[AtomicU64])) -> Option<usize> {
-    let row = table.len(words);
-    if row == table.rows {
-        return None;
-    }
-    fill(table.row(words, row));
-    // Release: a reader that counts the row sees what it stands for.
-    words[table.used].store(row as u64 + 1, Release);
-    Some(row)
+    known.or_else(|| table.append(words, |row| row[0].store(key, Relaxed)))
 }
 
 fn new_site(words: &[AtomicU64], address: usize, function: usize) -> Option<usize> {
-    let (module, offset) = module(words, address);
+    let (module, offset) = shared::module_of(words, address);
     let key = (function as u64 + 1) << 32 | module;
     let is_it = |row: &usize| {
         let row = SITES.row(words, *row);
         row[site::KEY].load(Relaxed) == key && row[site::OFFSET].load(Relaxed) == offset
     };
     (0..SITES.len(words)).find(is_it).or_else(|| {
-        append(words, &SITES, |row| {
+        SITES.append(words, |row| {
             row[site::KEY].store(key, Relaxed);
             row[site::OFFSET].store(offset, Relaxed);
             for sum in [site::TIME, site::SENT, site::MOVED] {
@@ -126,22 +115,6 @@ fn new_site(words: &[AtomicU64], address: usize, function: usize) -> Option<usiz
             }
         })
     })
-}
-
-/// The module of an address, entered where it is new, and the address in its file.
-fn module(words: &[AtomicU64], address: usize) -> (u64, u64) {
-    let Some(module) = modules::of(address) else { return (NO_MODULE, address as u64) };
-    let offset = address.wrapping_sub(module.bias) as u64;
-    let is_it = |row: &usize| {
-        let row = MODULES.row(words, *row);
-        [module.bias, module.begin, module.end]
-            .iter()
-            .zip(row)
-            .all(|(&has, word)| word.load(Relaxed) == has as u64)
-    };
-    let row = (0..MODULES.len(words)).find(is_it);
-    let row = row.or_else(|| append(words, &MODULES, |row| tables::put_module(row, &module)));
-    row.map_or((NO_MODULE, address as u64), |row| (row as u64, offset))
 }
 
 /// Forgets all counts, and keeps places.
@@ -179,12 +152,12 @@ mod tests {
 
     #[test]
     fn a_site_has_one_row_and_its_module() {
-        let words: Vec<AtomicU64> = (0..tables::WORDS).map(|_| AtomicU64::new(0)).collect();
+        let words: Vec<AtomicU64> = (0..crate::tables::WORDS).map(|_| AtomicU64::new(0)).collect();
         let here = a_site_has_one_row_and_its_module as fn() as usize;
         let row = site(&words, here, 3).expect("there is room");
         assert_eq!(site(&words, here, 3), Some(row));
         assert_ne!(site(&words, here, 4), Some(row));
         assert_eq!(SITES.len(&words), 2);
-        assert_eq!(MODULES.len(&words), 1);
+        assert_eq!(shared::MODULES.len(&words), 1);
     }
 }

@@ -16,18 +16,16 @@ use std::sync::atomic::{
     Ordering::{Acquire, Relaxed},
 };
 
+pub use interpose::shared::Module;
+use interpose::shared::{self, MODULES, Table};
+
 /// The first word of tables that are in use: a name and the version of this layout.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"ALHPROF1");
 
-/// Words of the header.
+/// Words of the header, beside those that all tools have.
 pub mod at {
     #![allow(missing_docs, reason = "each has its reason beside it")]
-    pub const MAGIC: usize = 0;
-    pub const RANK: usize = 1;
-    pub const SIZE: usize = 2;
-    pub const PID: usize = 3;
-    /// Nanoseconds since 1970.
-    pub const STARTED: usize = 4;
+    pub use interpose::shared::at::*;
     /// Nanoseconds for which the profile was on, up to `SINCE`.
     pub const APP_TIME: usize = 5;
     /// When it was last put on, in nanoseconds of this host's monotonic clock; 0: it is off.
@@ -36,60 +34,16 @@ pub mod at {
     pub const LAST: usize = 7;
     /// See [`super::State`].
     pub const STATE: usize = 8;
-    pub const MODULES: usize = 9;
     pub const SITES: usize = 10;
     pub const BINS: usize = 11;
     pub const PAIRS: usize = 12;
     /// Calls without a row, and their nanoseconds.
     pub const LOST: usize = 13;
     pub const LOST_TIME: usize = 14;
-    /// The row of the call that the rank is in, plus 1, and when it began.
+    /// The row of the call that the rank is in, plus 1.
     pub const CURRENT: usize = 15;
-    pub const CURRENT_SINCE: usize = 16;
-    pub const HOST: usize = 20;
-    pub const COMMAND: usize = 28;
 }
 
-/// Words of the header.
-pub const HEADER: usize = 64;
-const HOST_WORDS: usize = at::COMMAND - at::HOST;
-const COMMAND_WORDS: usize = HEADER - at::COMMAND;
-
-/// A table within the words.
-#[derive(Clone, Copy, Debug)]
-pub struct Table {
-    /// Its first word.
-    pub begin: usize,
-    /// Words of a row.
-    pub width: usize,
-    /// Rows that there is room for.
-    pub rows: usize,
-    /// The word of the header that counts the rows in use.
-    pub used: usize,
-}
-
-impl Table {
-    const fn after(before: usize, width: usize, rows: usize, used: usize) -> Table {
-        Table { begin: before, width, rows, used }
-    }
-
-    const fn end(&self) -> usize {
-        self.begin + self.width * self.rows
-    }
-
-    /// The words of a row.
-    pub fn row<'w>(&self, words: &'w [AtomicU64], row: usize) -> &'w [AtomicU64] {
-        &words[self.begin + row * self.width..][..self.width]
-    }
-
-    /// Rows in use.
-    pub fn len(&self, words: &[AtomicU64]) -> usize {
-        (words[self.used].load(Acquire) as usize).min(self.rows)
-    }
-}
-
-/// Bias, first address, end, length of the build-id, build-id 4, length of the path, path.
-pub const MODULES: Table = Table::after(HEADER, 48, 64, at::MODULES);
 /// See [`site`].
 pub const SITES: Table = Table::after(MODULES.end(), 16, 2048, at::SITES);
 /// Function and classes of size, calls, bytes, nanoseconds.
@@ -117,11 +71,6 @@ pub mod site {
     pub const MOVED: usize = 10;
 }
 
-/// Words of the path of a module.
-const PATH: usize = 9;
-/// A module that is not known: memory without a file.
-pub const NO_MODULE: u64 = 0xffff_ffff;
-
 /// How far a rank has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum State {
@@ -134,40 +83,6 @@ pub enum State {
     Finalized = 2,
     /// It has called `MPI_Abort`.
     Aborted = 3,
-}
-
-/// Writes text into words, cut where they end.
-pub fn put_text(words: &[AtomicU64], text: &[u8]) {
-    for (index, word) in words.iter().enumerate() {
-        let mut bytes = [0; 8];
-        let from = (index * 8).min(text.len());
-        let part = &text[from..(from + 8).min(text.len())];
-        bytes[..part.len()].copy_from_slice(part);
-        word.store(u64::from_le_bytes(bytes), Relaxed);
-    }
-}
-
-fn text(words: &[u64]) -> String {
-    let bytes: Vec<u8> =
-        words.iter().flat_map(|word| word.to_le_bytes()).take_while(|&byte| byte != 0).collect();
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
-/// Writes the name of the host and the command line.
-pub fn put_names(words: &[AtomicU64], host: &[u8], command: &[u8]) {
-    put_text(&words[at::HOST..][..HOST_WORDS], host);
-    put_text(&words[at::COMMAND..][..COMMAND_WORDS], command);
-}
-
-/// Writes a module's row.
-pub fn put_module(row: &[AtomicU64], module: &interpose::modules::Module) {
-    let id = &module.build_id[..module.build_id.len().min(32)];
-    for (word, value) in [module.bias, module.begin, module.end, id.len()].into_iter().enumerate() {
-        row[word].store(value as u64, Relaxed);
-    }
-    put_text(&row[4..8], id);
-    row[8].store(module.path.len() as u64, Relaxed);
-    put_text(&row[PATH..], module.path.as_bytes());
 }
 
 /// A copy of a rank's tables.
@@ -201,15 +116,6 @@ pub struct Snapshot {
     pub bins: Vec<Bin>,
     /// What was sent to whom.
     pub pairs: Vec<Pair>,
-}
-
-/// A file that sites lie in.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Module {
-    /// Its path.
-    pub path: String,
-    /// Its build-id; empty where it has none.
-    pub build_id: Vec<u8>,
 }
 
 /// Number, sum, least and most of something.
@@ -279,21 +185,19 @@ impl Snapshot {
             return None;
         }
         let word = |at: usize| words[at].load(Relaxed);
-        let rows = |table: Table| -> Vec<Vec<u64>> {
-            let copied = |row: usize| table.row(words, row).iter().map(|word| word.load(Relaxed)).collect();
-            (0..table.len(words)).map(copied).collect()
-        };
-        let header: Vec<u64> = (0..HEADER).map(word).collect();
-        let modules: Vec<Module> = rows(MODULES).iter().map(|row| module(row)).collect();
-        let sites: Vec<Site> = rows(SITES).iter().filter_map(|row| read_site(row, modules.len())).collect();
+        let header: Vec<u64> = (0..shared::HEADER).map(word).collect();
+        let names = shared::names(words);
+        let modules = shared::modules(words);
+        let sites: Vec<Site> =
+            SITES.copied(words).iter().filter_map(|row| read_site(row, modules.len())).collect();
         let since = header[at::SINCE];
         let on = if since == 0 { 0 } else { header[at::LAST].saturating_sub(since) };
         let current = (header[at::CURRENT] as usize).checked_sub(1).filter(|&site| site < sites.len());
         Some(Snapshot {
             rank: header[at::RANK] as u32,
             size: header[at::SIZE] as u32,
-            pid: header[at::PID] as i32,
-            started: header[at::STARTED],
+            pid: names.pid,
+            started: names.started,
             state: match header[at::STATE] {
                 1 => State::Running,
                 2 => State::Finalized,
@@ -303,20 +207,14 @@ impl Snapshot {
             app_time: header[at::APP_TIME] + on,
             lost: (header[at::LOST], header[at::LOST_TIME]),
             current,
-            host: text(&header[at::HOST..][..HOST_WORDS]),
-            command: text(&header[at::COMMAND..][..COMMAND_WORDS]),
+            host: names.host,
+            command: names.command,
             modules,
             sites,
-            bins: rows(BINS).iter().filter_map(|row| bin(row)).collect(),
-            pairs: rows(PAIRS).iter().filter_map(|row| pair(row)).collect(),
+            bins: BINS.copied(words).iter().filter_map(|row| bin(row)).collect(),
+            pairs: PAIRS.copied(words).iter().filter_map(|row| pair(row)).collect(),
         })
     }
-}
-
-fn module(row: &[u64]) -> Module {
-    let id: Vec<u8> =
-        row[4..8].iter().flat_map(|word| word.to_le_bytes()).take((row[3] as usize).min(32)).collect();
-    Module { path: text(&row[PATH..]), build_id: id }
 }
 
 fn read_site(row: &[u64], modules: usize) -> Option<Site> {
@@ -377,15 +275,5 @@ mod tests {
         let all = words(std::iter::once(MAGIC).chain(rubbish).take(WORDS));
         let read = Snapshot::read(&all).expect("it has the magic word");
         assert!(read.sites.iter().all(|site| site.module.is_none_or(|module| module < read.modules.len())));
-    }
-
-    #[test]
-    fn text_comes_back() {
-        let row = words(std::iter::repeat_n(7, 48));
-        let module =
-            interpose::modules::Module { path: "/a/b".into(), build_id: vec![1, 2, 3], ..Default::default() };
-        put_module(&row, &module);
-        let copied: Vec<u64> = row.iter().map(|word| word.load(Relaxed)).collect();
-        assert_eq!(super::module(&copied), Module { path: "/a/b".into(), build_id: vec![1, 2, 3] });
     }
 }

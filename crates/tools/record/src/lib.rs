@@ -1,7 +1,7 @@
 //! The recorder: a tool over the wrappers that writes down each rank's MPI calls. `mpiexec -record DIR` asks for it and
 //! names the folder; the format is that of the crate `recording`.
 //!
-//! A call that is recorded costs four readings of clocks and some ten bytes of memory, written every [`BLOCK`] bytes. Calls
+//! A call that is recorded costs four readings of clocks and some ten bytes of memory, written every `state::BLOCK` bytes. Calls
 //! before `MPI_Init` and those of sessions without it are not recorded.
 #![forbid(unsafe_code)]
 
@@ -10,21 +10,13 @@ mod values;
 
 use interpose::{Call, Tool, clock};
 
-/// Bytes that are collected before they are written to the file.
-const BLOCK: usize = 1 << 20;
+use state::Begun;
 
 /// The tool.
 pub static RECORDER: Recorder = Recorder;
 
 /// The recorder of this process.
 pub struct Recorder;
-
-/// What is kept of a call while the library's function runs.
-struct Begun {
-    /// When the program called, and the processor time of the thread so far, both in nanoseconds.
-    entered: (u64, u64),
-    values: Vec<i64>,
-}
 
 impl Tool for Recorder {
     fn begin(&self) -> bool {
@@ -42,11 +34,11 @@ impl Tool for Recorder {
             state::end();
             return 0;
         }
-        state::keep(begun)
+        state::BEGUN.with(|stack| stack.keep(begun))
     }
 
     fn leave(&self, call: &Call<'_>, word: usize, code: i32) {
-        let Some(mut begun) = state::take(word) else {
+        let Some(mut begun) = state::BEGUN.with(|stack| stack.take(word)) else {
             // A call that was not recorded has ended: after `MPI_Init` the recording begins.
             if code == 0 && matches!(call.function.name, "MPI_Init" | "MPI_Init_thread") {
                 state::begin();

@@ -1,19 +1,26 @@
 //! The recording of this process.
 
-use std::cell::RefCell;
 use std::fs::File;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use interpose::{Call, ask, clock};
+use interpose::{Call, Stack, ask, clock};
 use recording::Writer;
 
-use crate::{BLOCK, Begun};
+/// Bytes that are collected before they are written to the file.
+const BLOCK: usize = 1 << 20;
 
 /// Set by `mpiexec -record DIR`.
 const FOLDER: &str = "ALHENA_RECORD";
+
+/// What is kept of a call while the library's function runs.
+pub struct Begun {
+    /// When the program called, and the processor time of the thread so far, both in nanoseconds.
+    pub entered: (u64, u64),
+    pub values: Vec<i64>,
+}
 
 /// A recording under way.
 pub struct Recording {
@@ -29,24 +36,8 @@ static RUNNING: AtomicBool = AtomicBool::new(false);
 static RECORDING: Mutex<Option<Recording>> = Mutex::new(None);
 
 thread_local! {
-    /// Calls of this thread that have begun: the program may call MPI from functions that the library calls.
-    static BEGUN: RefCell<Vec<Begun>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Keeps what is known of a call until it ends; the word finds it.
-pub fn keep(begun: Begun) -> usize {
-    BEGUN.with_borrow_mut(|all| {
-        all.push(begun);
-        all.len()
-    })
-}
-
-/// What was kept under `word`; calls that began later and have not ended never will.
-pub fn take(word: usize) -> Option<Begun> {
-    BEGUN.with_borrow_mut(|all| {
-        all.truncate(word);
-        if word == 0 { None } else { all.pop() }
-    })
+    /// Calls of this thread that have begun.
+    pub static BEGUN: Stack<Begun> = const { Stack::new() };
 }
 
 /// Whether a recording is asked for.

@@ -13,6 +13,15 @@ pub const FLAGS: &[Flag] = &[
         },
     },
     Flag {
+        names: &["check"],
+        values: &["[=NAME]"],
+        help: "find misuse of MPI: leaks, requests, buffers in use, threads; exit code 1 if any; NAME.json has it all",
+        apply: |options, values| {
+            options.job.tools.check = Some(values.first().map(Into::into));
+            Ok(())
+        },
+    },
+    Flag {
         names: &["record"],
         values: &["DIR"],
         help: "write the MPI calls of each rank and the time between them to DIR/rank.N.rec; see alhena sim replay",

@@ -1,10 +1,7 @@
 //! From the ranks' tables to a report.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::atomic::AtomicU64;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use interpose::FUNCTIONS;
@@ -64,28 +61,10 @@ fn number(report: &mut Report, keep: &[usize]) {
 }
 
 fn read(memory: &Path, ranks: u32) -> std::io::Result<Vec<Snapshot>> {
-    let file = File::open(memory)?;
-    let each = file.metadata()?.len() / u64::from(ranks.max(1)) & !4095;
-    if each < tables::BYTES as u64 {
-        return Err(std::io::Error::other("it is too short"));
-    }
-    let mut found = Vec::new();
-    let mut bytes = vec![0; tables::WORDS * 8];
-    for rank in 0..ranks {
-        let offset = u64::from(rank) * each;
-        // Most of it was never written.
-        file.read_exact_at(&mut bytes[..8], offset)?;
-        if bytes[..8] != tables::MAGIC.to_le_bytes() {
-            continue;
-        }
-        file.read_exact_at(&mut bytes, offset)?;
-        let (words, _) = bytes.as_chunks::<8>();
-        let words: Vec<AtomicU64> =
-            words.iter().map(|&word| AtomicU64::new(u64::from_ne_bytes(word))).collect();
-        // What a rank claims of itself does not matter.
-        found.extend(Snapshot::read(&words).map(|snapshot| Snapshot { rank, ..snapshot }));
-    }
-    Ok(found)
+    let all = crate::tables::read(memory, ranks, tables::MAGIC, tables::WORDS)?;
+    // What a rank claims of itself does not matter.
+    let read = |(rank, words): (u32, Vec<_>)| Some(Snapshot { rank, ..Snapshot::read(&words)? });
+    Ok(all.into_iter().filter_map(read).collect())
 }
 
 fn rank(snapshot: &Snapshot, last_in: Option<usize>) -> Rank {

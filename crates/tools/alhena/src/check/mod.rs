@@ -1,0 +1,233 @@
+//! `alhena check`: what the ranks of a job have found, folded over ranks. `mpiexec -check` runs it after the job.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use check::findings::{self, Class, Finding};
+use interpose::FUNCTIONS;
+use places::Resolver;
+use serde::{Deserialize, Serialize};
+
+use crate::tables;
+
+/// Shows what mpiexec -check=NAME has found
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The file NAME.json
+    #[arg(required_unless_present = "memory")]
+    file: Option<PathBuf>,
+    /// The memory of the ranks' findings
+    #[arg(long, hide = true)]
+    memory: Option<PathBuf>,
+    /// Ranks of the job
+    #[arg(long, hide = true, default_value_t = 0)]
+    ranks: u32,
+    /// mpiexec's exit code
+    #[arg(long, hide = true, default_value_t = 0)]
+    exit_code: u8,
+    /// Where the findings go as JSON, without an extension
+    #[arg(long, hide = true)]
+    output: Option<PathBuf>,
+}
+
+/// What was found in a job.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Findings {
+    /// Ranks that were looked at, of so many.
+    ranks: u32,
+    size: u32,
+    findings: Vec<Folded>,
+}
+
+/// One finding, of all ranks that have it.
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Folded {
+    /// The class, as `buffer.overlap`.
+    class: String,
+    /// What is wrong, in a sentence.
+    text: String,
+    /// The call.
+    at: Call,
+    /// Another one that takes part.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    other: Option<Call>,
+    /// The ranks that have it.
+    ranks: Vec<u32>,
+    /// How often, of all ranks.
+    count: u64,
+}
+
+/// A call at a place.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+struct Call {
+    call: String,
+    place: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u32>,
+}
+
+/// What went wrong.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error("reading the ranks' findings: not possible\n  seen: {path}: {seen}\n  next: run the job again with mpiexec -check", path = .path.display())]
+    Read { path: PathBuf, seen: String },
+    #[error("writing the findings: not possible\n  seen: {path}: {seen}\n  next: mpiexec -check=NAME in a folder that can be written", path = .path.display())]
+    Write { path: PathBuf, seen: String },
+    #[error(
+        "checking the program: not possible\n  seen: no rank called an MPI function through libmpi_abi.so.1\n  next: link it \
+         dynamically with mpicc; see `ldd` on it"
+    )]
+    NoRank,
+}
+
+/// The exit code where something was found.
+const FOUND: i32 = 1;
+
+/// Runs the command. Ends the program with 1 where something was found.
+pub fn run(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
+    let all = match (&arguments.memory, &arguments.file) {
+        (Some(memory), _) => collect(memory, arguments.ranks)?,
+        (None, Some(file)) => read(file)?,
+        (None, None) => Findings::default(),
+    };
+    if let Some(output) = &arguments.output {
+        let mut path = output.as_os_str().to_owned();
+        path.push(".json");
+        let path = PathBuf::from(path);
+        let failed = |seen: String| Error::Write { path: path.clone(), seen };
+        let json = serde_json::to_string_pretty(&all).map_err(|error| failed(error.to_string()))?;
+        fs::write(&path, json).map_err(|error| failed(error.to_string()))?;
+    }
+    eprint!("{}", text(&all, arguments.exit_code));
+    if all.findings.is_empty() { Ok(()) } else { std::process::exit(FOUND) }
+}
+
+fn read(path: &Path) -> Result<Findings, Error> {
+    let failed = |seen: String| Error::Read { path: path.to_owned(), seen };
+    let text = fs::read(path).map_err(|error| failed(error.to_string()))?;
+    serde_json::from_slice(&text).map_err(|error| failed(error.to_string()))
+}
+
+fn collect(memory: &Path, ranks: u32) -> Result<Findings, Error> {
+    let failed = |error: std::io::Error| Error::Read { path: memory.to_owned(), seen: error.to_string() };
+    let all = tables::read(memory, ranks, findings::MAGIC, findings::WORDS).map_err(failed)?;
+    if all.is_empty() {
+        return Err(Error::NoRank);
+    }
+    let of_rank = |(rank, words): &(u32, Vec<_>)| Some((*rank, findings::read(words)?.1));
+    let found: Vec<(u32, Vec<Finding>)> = all.iter().filter_map(of_rank).collect();
+    Ok(Findings { ranks: all.len() as u32, size: ranks, findings: fold(&found, &mut Resolver::new()) })
+}
+
+/// Equal findings of several ranks are one.
+fn fold(found: &[(u32, Vec<Finding>)], resolver: &mut Resolver) -> Vec<Folded> {
+    let mut all: BTreeMap<(Class, Call, Option<Call>), Folded> = BTreeMap::new();
+    for (rank, findings) in found {
+        for finding in findings {
+            let at = call(resolver, &finding.at);
+            let other = finding.other.as_ref().map(|other| call(resolver, other));
+            let key = (finding.class, at.clone(), other.clone());
+            let folded = all.entry(key).or_insert_with(|| Folded {
+                class: finding.class.word().to_owned(),
+                text: sentence(finding, &at, other.as_ref()),
+                at,
+                other,
+                ..Folded::default()
+            });
+            folded.count += finding.count;
+            if folded.ranks.last() != Some(rank) {
+                folded.ranks.push(*rank);
+            }
+        }
+    }
+    all.into_values().collect()
+}
+
+fn call(resolver: &mut Resolver, place: &findings::Place) -> Call {
+    let module = place.module.clone().unwrap_or_default();
+    let found = resolver.call(Path::new(&module.path), &module.build_id, place.offset);
+    let source = found.source();
+    Call {
+        call: FUNCTIONS[place.function].name.to_owned(),
+        place: found.to_string(),
+        file: source.and_then(|frame| frame.file.clone()),
+        line: source.and_then(|frame| frame.line),
+    }
+}
+
+fn sentence(finding: &Finding, at: &Call, other: Option<&Call>) -> String {
+    let other = other.map_or(String::new(), |other| format!("{} at {}", other.call, other.place));
+    let text =
+        finding.class.text().replace("{other}", &other).replace("{0}", &finding.numbers[0].to_string());
+    format!("{} at {} {text}", at.call, at.place)
+}
+
+/// The findings as text.
+fn text(all: &Findings, exit_code: u8) -> String {
+    let head = match all.findings.len() {
+        0 if exit_code != 0 => format!(
+            "mpiexec: check: nothing found on {} ranks until the job ended with code {exit_code}; leaks are looked for in \
+             MPI_Finalize\n",
+            all.ranks
+        ),
+        0 => format!("mpiexec: check: nothing found on {} ranks\n", all.ranks),
+        1 => "mpiexec: check: 1 finding\n".to_owned(),
+        count => format!("mpiexec: check: {count} findings\n"),
+    };
+    let line = |one: &Folded| {
+        let times =
+            if one.count > one.ranks.len() as u64 { format!(", {} times", one.count) } else { String::new() };
+        format!("  {}: {} [{}{times}]\n", one.class, one.text, ranks(&one.ranks))
+    };
+    head + &all.findings.iter().map(line).collect::<String>()
+}
+
+/// `rank 3`, `ranks 0-2,5`.
+fn ranks(all: &[u32]) -> String {
+    let mut spans: Vec<(u32, u32)> = Vec::new();
+    for &rank in all {
+        match spans.last_mut() {
+            Some((_, last)) if last.checked_add(1) == Some(rank) => *last = rank,
+            _ => spans.push((rank, rank)),
+        }
+    }
+    let span = |&(first, last): &(u32, u32)| {
+        if first == last { first.to_string() } else { format!("{first}-{last}") }
+    };
+    let list: Vec<String> = spans.iter().map(span).collect();
+    format!("{} {}", if all.len() == 1 { "rank" } else { "ranks" }, list.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_are_spans() {
+        assert_eq!(ranks(&[3]), "rank 3");
+        assert_eq!(ranks(&[0, 1, 2, 5, 7, 8]), "ranks 0-2,5,7-8");
+    }
+
+    #[test]
+    fn equal_findings_of_ranks_are_one() {
+        let place = |offset| findings::Place { function: 0, module: None, offset };
+        let finding = |count| Finding {
+            class: Class::BufferOverlap,
+            count,
+            at: place(16),
+            other: Some(place(32)),
+            numbers: [400, 0, 0],
+        };
+        let folded = fold(&[(0, vec![finding(1)]), (1, vec![finding(3)])], &mut Resolver::new());
+        assert_eq!(folded.len(), 1);
+        assert_eq!((folded[0].count, &folded[0].ranks[..]), (4, &[0, 1][..]));
+        assert!(
+            folded[0].text.contains("400 bytes") && folded[0].text.contains("+0x20"),
+            "{}",
+            folded[0].text
+        );
+    }
+}

@@ -1,0 +1,180 @@
+//! What was found, in memory that outlives the rank.
+//!
+//! ```text
+//!   │ header 64 │ modules 64 x 48 │ findings 1024 x 16 │
+//! ```
+
+use std::sync::Mutex;
+use std::sync::atomic::{
+    AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
+
+use interpose::shared::{self, MODULES, Module, Names, Table};
+
+use crate::site::Site;
+
+/// The first word of memory that is in use.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"ALHCHEK1");
+
+/// Class plus 1, times, twice: function plus 1 above the module, and offset; three numbers.
+pub const FINDINGS: Table = Table::after(MODULES.end(), 16, 1024, 10);
+
+/// Words of a rank's findings.
+pub const WORDS: usize = FINDINGS.end();
+/// Bytes of a rank's findings, in whole pages.
+pub const BYTES: usize = (WORDS * 8).next_multiple_of(4096);
+
+macro_rules! classes {
+    ($($(#[$doc:meta])* $name:ident $word:literal $text:literal;)*) => {
+        /// What a finding is about.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Class {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Class {
+            /// Every class.
+            pub const ALL: &[Class] = &[$(Class::$name,)*];
+
+            /// Its word.
+            pub fn word(self) -> &'static str {
+                match self { $(Class::$name => $word,)* }
+            }
+
+            /// What is wrong, about the call at the first place; `{other}` is the call at the second one, `{0}` the first number.
+            pub fn text(self) -> &'static str {
+                match self { $(Class::$name => $text,)* }
+            }
+        }
+    };
+}
+
+classes! {
+    /// A request that was never completed.
+    RequestLeak "request.leak" "makes a request that is never completed: no wait or test has ended it before MPI_Finalize";
+    /// A persistent request that was never freed.
+    PersistentLeak "request.persistent" "makes a persistent request that is never freed";
+    /// A matched message that was never received.
+    MessageLeak "message.leak" "takes a message out that is never received";
+    /// A communicator that was never freed.
+    CommunicatorLeak "leak.communicator" "makes a communicator that is never freed";
+    /// A group that was never freed.
+    GroupLeak "leak.group" "makes a group that is never freed";
+    /// A datatype that was never freed.
+    DatatypeLeak "leak.datatype" "makes a datatype that is never freed";
+    /// An operation that was never freed.
+    OperationLeak "leak.operation" "makes an operation that is never freed";
+    /// A window that was never freed.
+    WindowLeak "leak.window" "makes a window that is never freed";
+    /// A file that was never closed.
+    FileLeak "leak.file" "opens a file that is never closed";
+    /// An info object that was never freed.
+    InfoLeak "leak.info" "makes an info object that is never freed";
+    /// An error handler that was never freed.
+    ErrhandlerLeak "leak.errhandler" "makes an error handler that is never freed";
+    /// A session that was never finalized.
+    SessionLeak "leak.session" "begins a session that is never finalized";
+    /// Two operations use the same memory, and one writes it.
+    BufferOverlap "buffer.overlap" "uses {0} bytes of a buffer that {other} still has";
+    /// A buffer was changed while a message was sent from it.
+    BufferChanged "buffer.changed" "sends from a buffer that was changed before {other} had completed it";
+    /// A thread calls that may not.
+    ThreadLevel "thread.level" "is called by a thread that did not initialize MPI, below MPI_THREAD_SERIALIZED";
+    /// Two threads call at a time.
+    ThreadsAtOnce "thread.serialized" "is called while another thread is in MPI, at MPI_THREAD_SERIALIZED";
+}
+
+/// The findings of this process.
+pub struct Findings<'w>(&'w [AtomicU64]);
+
+/// Held while a row is looked for and added.
+static ADDING: Mutex<()> = Mutex::new(());
+
+impl<'w> Findings<'w> {
+    /// In this memory.
+    pub fn new(words: &'w [AtomicU64]) -> Findings<'w> {
+        Findings(words)
+    }
+
+    /// Adds one; the same class at the same places is one with a count.
+    pub(crate) fn add(&self, class: Class, at: Site, other: Option<Site>, numbers: [u64; 3]) {
+        let _guard = ADDING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let key = [self.place(Some(at)), self.place(other)].concat();
+        let class = class as u64 + 1;
+        let is_it = |row: &usize| {
+            let row = FINDINGS.row(self.0, *row);
+            row[0].load(Relaxed) == class
+                && key.iter().zip(&row[2..6]).all(|(has, word)| word.load(Relaxed) == *has)
+        };
+        let count = FINDINGS.len(self.0);
+        if let Some(row) = (0..count).find(is_it) {
+            FINDINGS.row(self.0, row)[1].fetch_add(1, Relaxed);
+            return;
+        }
+        if count == FINDINGS.rows {
+            return;
+        }
+        let row = FINDINGS.row(self.0, count);
+        let all = [class, 1].into_iter().chain(key).chain(numbers);
+        row.iter().zip(all).for_each(|(word, value)| word.store(value, Relaxed));
+        // Release: a reader that counts the row sees it whole.
+        self.0[FINDINGS.used].store(count as u64 + 1, Release);
+    }
+
+    fn place(&self, site: Option<Site>) -> [u64; 2] {
+        let Some(site) = site else { return [0, 0] };
+        let (module, offset) = shared::module_of(self.0, site.address);
+        [(site.function as u64 + 1) << 32 | module, offset]
+    }
+}
+
+/// A finding as a reader sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What it is about.
+    pub class: Class,
+    /// How often.
+    pub count: u64,
+    /// The call.
+    pub at: Place,
+    /// Another one that takes part.
+    pub other: Option<Place>,
+    /// What belongs to it.
+    pub numbers: [u64; 3],
+}
+
+/// A place of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The function's number in [`interpose::FUNCTIONS`].
+    pub function: usize,
+    /// Its file; `None`: it lies in none.
+    pub module: Option<Module>,
+    /// The address in it to which the call returns.
+    pub offset: u64,
+}
+
+/// What a rank has found; `None` where no rank has written.
+pub fn read(words: &[AtomicU64]) -> Option<(Names, Vec<Finding>)> {
+    if words.len() < WORDS || words[0].load(Acquire) != MAGIC {
+        return None;
+    }
+    let modules = shared::modules(words);
+    let findings = (0..FINDINGS.len(words)).filter_map(|row| {
+        let row: Vec<u64> = FINDINGS.row(words, row).iter().map(|word| word.load(Relaxed)).collect();
+        let place = |at: usize| {
+            let function = (row[at] >> 32).checked_sub(1)? as usize;
+            let module = modules.get(row[at] as u32 as usize).cloned();
+            (function < interpose::FUNCTIONS.len()).then_some(Place { function, module, offset: row[at + 1] })
+        };
+        Some(Finding {
+            class: *Class::ALL.get(row[0].checked_sub(1)? as usize)?,
+            count: row[1],
+            at: place(2)?,
+            other: place(4),
+            numbers: [row[6], row[7], row[8]],
+        })
+    });
+    Some((shared::names(words), findings.collect()))
+}

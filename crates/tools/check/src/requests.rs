@@ -1,0 +1,173 @@
+//! Requests that are open: where they began, and the buffers that they have.
+
+use std::collections::HashMap;
+
+use interpose::{Call, Direction, Kind, Shape};
+
+use crate::buffers::{self, Region};
+use crate::findings::{Class, Findings};
+use crate::site::Site;
+
+/// Requests by handle. The library gives sends that have ended at once one handle: which of several is meant is not known
+/// then, so of such requests only their number counts.
+#[derive(Default)]
+pub struct Requests(HashMap<usize, Vec<Open>>);
+
+struct Open {
+    /// The call that made it.
+    born: Site,
+    /// The call that started it last; `None`: it is not active.
+    started: Option<Site>,
+    is_persistent: bool,
+    regions: Vec<Region>,
+    /// Of the regions that the library only reads, when it was started.
+    checksums: Vec<u64>,
+}
+
+impl Open {
+    /// `is_disturbed`: another operation writes into its buffers, and that is reported.
+    fn start(&mut self, by: Site, is_disturbed: bool) {
+        self.started = Some(by);
+        self.checksums = if is_disturbed { Vec::new() } else { self.read().map(Region::checksum).collect() };
+    }
+
+    fn forget_buffers(&mut self) {
+        self.regions.clear();
+        self.checksums.clear();
+    }
+
+    /// What the library reads. Regions that it writes as well change by themselves.
+    fn read(&self) -> impl Iterator<Item = &Region> {
+        let written = self.regions.iter().filter(|it| it.is_written);
+        let is_apart = move |it: &&Region| written.clone().all(|other| other.common(it) == 0);
+        self.regions.iter().filter(|it| !it.is_written).filter(is_apart)
+    }
+}
+
+/// Handles below are constants of the ABI, or null.
+const FIRST: usize = 0x1000;
+
+impl Requests {
+    /// A call was successful; `before`: the requests that it was given.
+    pub fn changed(&mut self, findings: &Findings<'_>, call: &Call<'_>, before: &[usize]) {
+        let site = Site::of(call);
+        match call.function.base() {
+            "Start" | "Startall" => before.iter().for_each(|&request| self.start(findings, request, site)),
+            "Request_free" => drop(self.take(before[0])),
+            _ if !before.is_empty() => {
+                for request in completed(call, before) {
+                    self.complete(findings, request, site);
+                }
+            }
+            _ => {}
+        }
+        let regions = buffers::of(call);
+        let made =
+            call.arguments().find(|(_, it)| it.kind == Kind::Request && it.direction == Direction::Out);
+        let Some((place, _)) = made.filter(|(_, it)| it.shape == Shape::One) else {
+            self.look_at(findings, &regions, site);
+            return;
+        };
+        let is_persistent = call.function.base().ends_with("_init");
+        let is_disturbed = !is_persistent && self.look_at(findings, &regions, site);
+        let request = call.handle(place);
+        if request >= FIRST {
+            let mut open = Open { born: site, started: None, is_persistent, regions, checksums: Vec::new() };
+            if !is_persistent {
+                open.start(site, is_disturbed);
+            }
+            let same = self.0.entry(request).or_default();
+            same.push(open);
+            if same.len() > 1 {
+                same.iter_mut().for_each(Open::forget_buffers);
+            }
+        }
+    }
+
+    fn take(&mut self, request: usize) -> Option<Open> {
+        let same = self.0.get_mut(&request)?;
+        let taken = same.pop();
+        if same.is_empty() {
+            self.0.remove(&request);
+        }
+        taken
+    }
+
+    fn last(&mut self, request: usize) -> Option<&mut Open> {
+        self.0.get_mut(&request)?.last_mut()
+    }
+
+    fn start(&mut self, findings: &Findings<'_>, request: usize, site: Site) {
+        let Some(regions) = self.last(request).map(|open| open.regions.clone()) else { return };
+        let is_disturbed = self.look_at(findings, &regions, site);
+        if let Some(open) = self.last(request) {
+            open.start(site, is_disturbed);
+        }
+    }
+
+    /// Whether a call uses memory that an active request has.
+    fn look_at(&mut self, findings: &Findings<'_>, regions: &[Region], site: Site) -> bool {
+        let mut is_disturbed = false;
+        for open in self.0.values_mut().flatten() {
+            let Some(started) = open.started else { continue };
+            let pairs = regions.iter().flat_map(|one| open.regions.iter().map(move |other| (one, other)));
+            let Some((one, other)) = pairs.into_iter().find(|(one, other)| one.conflicts(other)) else {
+                continue;
+            };
+            let numbers = [one.common(other) as u64, one.is_written.into(), other.is_written.into()];
+            findings.add(Class::BufferOverlap, site, Some(started), numbers);
+            open.checksums.clear();
+            is_disturbed = true;
+        }
+        is_disturbed
+    }
+
+    fn complete(&mut self, findings: &Findings<'_>, request: usize, site: Site) {
+        let Some(open) = self.last(request) else { return };
+        if let Some(started) = open.started.take() {
+            let now = open.read().map(Region::checksum);
+            if now.zip(&open.checksums).any(|(now, before)| now != *before) {
+                findings.add(Class::BufferChanged, started, Some(site), [0; 3]);
+            }
+        }
+        if !open.is_persistent {
+            self.take(request);
+        }
+    }
+
+    /// The library is finalized: what is left was never completed or freed.
+    pub fn left(&mut self, findings: &Findings<'_>) {
+        for open in self.0.drain().flat_map(|(_, same)| same) {
+            match open.is_persistent {
+                true if open.started.is_some() => {
+                    findings.add(Class::RequestLeak, open.born, open.started, [0; 3])
+                }
+                true => findings.add(Class::PersistentLeak, open.born, None, [0; 3]),
+                false => findings.add(Class::RequestLeak, open.born, None, [0; 3]),
+            }
+        }
+    }
+}
+
+/// The requests that a call has completed, of those that it was given.
+fn completed(call: &Call<'_>, before: &[usize]) -> Vec<usize> {
+    let base = call.function.base();
+    let out = |name: &str| call.function.place(name).map(|place| call.element(place, 0));
+    let all = || before.to_vec();
+    let flag = || out("flag").is_some_and(|flag| flag != 0);
+    match base {
+        "Wait" | "Waitall" => all(),
+        "Test" | "Testall" if flag() => all(),
+        "Waitany" | "Testany" if base == "Waitany" || flag() => {
+            let index = out("indx").and_then(|index| usize::try_from(index).ok());
+            index.and_then(|index| before.get(index)).copied().into_iter().collect()
+        }
+        "Waitsome" | "Testsome" => {
+            let count = out("outcount").unwrap_or(0).max(0) as usize;
+            let Some(place) = call.function.place("array_of_indices") else { return Vec::new() };
+            let indices = (0..count.min(before.len())).map(|at| call.element(place, at));
+            indices.filter_map(|index| before.get(usize::try_from(index).ok()?).copied()).collect()
+        }
+        _ => Vec::new(),
+    }
+}
