@@ -64,6 +64,7 @@ int provokes(int comm, int handler) {
     MPI_Comm_set_errhandler(MPI_Comm_fromint(comm), errhandler);
     code = MPI_Send(&x, 1, MPI_INT, 5, 1, MPI_Comm_fromint(comm));
     MPI_Comm_set_errhandler(MPI_Comm_fromint(comm), MPI_ERRORS_ARE_FATAL);
+    MPI_Error_class(code, &code);
     return code;
 }
 

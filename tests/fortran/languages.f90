@@ -77,8 +77,9 @@ contains
   end subroutine
   subroutine handler(comm, code)
     type(MPI_Comm) :: comm
-    integer :: code
-    if (comm == MPI_COMM_SELF .and. code == MPI_ERR_RANK) failed = failed + 1
+    integer :: code, class
+    call MPI_Error_class(code, class)
+    if (comm == MPI_COMM_SELF .and. class == MPI_ERR_RANK) failed = failed + 1
   end subroutine
   subroutine query(extra, status, ierror)
     integer(MPI_ADDRESS_KIND) :: extra

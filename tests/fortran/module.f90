@@ -2,7 +2,7 @@
 program u
   use mpi
   implicit none
-  integer :: ierr, rank, size, req(2), st(MPI_STATUS_SIZE,2), idx(2), n, x, y, z(2), how, at
+  integer :: ierr, rank, size, req(2), st(MPI_STATUS_SIZE,2), idx(2), n, x, y, z(2), how, at, bad
   logical :: flag, done(2)
   integer(MPI_ADDRESS_KIND) :: address
   character(len=MPI_MAX_ERROR_STRING) :: text
@@ -42,8 +42,10 @@ program u
         if (idx(at) < 1 .or. idx(at) > 2) stop 55
         if (done(idx(at))) stop 56
         done(idx(at)) = .true.
-        if (idx(at) == 2 .and. ierr /= MPI_ERR_IN_STATUS) stop 57
-        if (idx(at) == 2 .neqv. st(MPI_ERROR, at) == MPI_ERR_TRUNCATE) stop 58
+        call MPI_Error_class(ierr, x, bad)
+        if (idx(at) == 2 .and. x /= MPI_ERR_IN_STATUS) stop 57
+        call MPI_Error_class(st(MPI_ERROR, at), x, bad)
+        if (idx(at) == 2 .neqv. x == MPI_ERR_TRUNCATE) stop 58
       end do
     end do
   end do

@@ -127,11 +127,15 @@ fn integers(procedure: &Procedure<'_>, argument: &Argument, n: &str) -> Passed {
 fn one(argument: &Argument, form: Form<'_>, n: &str) -> Passed {
     let logical = form == Form::Logical;
     if argument.direction == Direction::In {
-        return value(if logical { format!("logical::of(*{n})") } else { format!("handle::of(*{n})") });
+        return value(if logical { format!("logical::of(*{n})") } else { of_handle(form, n) });
     }
     let (start, give) = match logical {
         true => ("logical::UNSET".to_string(), format!("logical::give({n}, {n}_c);")),
-        false => (format!("handle::of(*{n})"), format!("*{n} = handle::to({n}_c);")),
+        false => {
+            let out = argument.direction == Direction::Out;
+            let start = if out { format!("handle::before(*{n})") } else { of_handle(form, n) };
+            (start, format!("handle::give({}, {n}, {n}_c);", kind_of(form)))
+        }
     };
     Passed {
         before: format!("let mut {n}_c = {start};"),
@@ -139,6 +143,16 @@ fn one(argument: &Argument, form: Form<'_>, n: &str) -> Passed {
         after: give,
         ..Passed::default()
     }
+}
+
+/// The type of a handle, in the library.
+fn kind_of(form: Form<'_>) -> String {
+    let Form::Handle(handle) = form else { panic!("no handle") };
+    format!("Kind::{handle}")
+}
+
+fn of_handle(form: Form<'_>, n: &str) -> String {
+    format!("handle::of({}, *{n})", kind_of(form))
 }
 
 fn several(
@@ -149,14 +163,19 @@ fn several(
     buffers: Buffers,
 ) -> Passed {
     let module = if form == Form::Logical { "logical" } else { "handle" };
+    let kind = if form == Form::Logical { String::new() } else { format!("{}, ", kind_of(form)) };
     let length = length(procedure, argument, buffers);
-    let fill = if argument.direction == Direction::Out && form == Form::Logical { "unset" } else { "list" };
+    let fill = match (argument.direction, form) {
+        (Direction::Out, Form::Logical) => "unset",
+        (Direction::Out, _) => "places",
+        _ => "list",
+    };
     let after = match argument.direction {
         Direction::In => String::new(),
-        _ => format!("{module}::give_list({n}, &{n}_c);"),
+        _ => format!("{module}::give_list({kind}{n}, &{n}_c);"),
     };
     Passed {
-        before: format!("let mut {n}_c = {module}::{fill}({n}, {length});"),
+        before: format!("let mut {n}_c = {module}::{fill}({kind}{n}, {length});"),
         value: format!("{n}_c.as_mut_ptr() as P"),
         after,
         ..Passed::default()
@@ -167,7 +186,7 @@ fn several(
 fn length(procedure: &Procedure<'_>, argument: &Argument, buffers: Buffers) -> String {
     let per =
         argument.marks.iter().find_map(|mark| if let Mark::Per(per) = mark { Some(*per) } else { None });
-    let comm = "handle::of(*comm)";
+    let comm = "handle::of(Kind::Comm, *comm)";
     let known = match (&argument.shape, per) {
         (Shape::Array(Length::Argument(length)), _) => return format!("*{length} as i64"),
         (_, Some(Per::Peer)) => format!("length::peers({comm})"),
@@ -189,10 +208,14 @@ fn text_in(argument: &Argument, n: &str) -> Passed {
     let several = matches!(argument.shape, Shape::Array(_));
     let make = match (argument.word(), several) {
         ("argv", true) => {
-            format!("text::table({n}, {n}_len, *count, length::commands(*count, *root, handle::of(*comm)))")
+            format!(
+                "text::table({n}, {n}_len, *count, length::commands(*count, *root, handle::of(Kind::Comm, *comm)))"
+            )
         }
         ("argv", false) => format!("text::until_blank({n}, {n}_len)"),
-        (_, true) => format!("text::list({n}, {n}_len, length::commands(*count, *root, handle::of(*comm)))"),
+        (_, true) => format!(
+            "text::list({n}, {n}_len, length::commands(*count, *root, handle::of(Kind::Comm, *comm)))"
+        ),
         _ if argument.is(Mark::Trimmed) => format!("text::trimmed({n}, {n}_len)"),
         _ => format!("text::input({n}, {n}_len)"),
     };
@@ -260,8 +283,8 @@ fn user_function(n: &str, kind: &str) -> String {
     match kind {
         "Copy_function" => format!("callback::copy_short({n})"),
         "Delete_function" => format!("callback::delete_short({n})"),
-        _ if kind.ends_with("copy_attr_function") => format!("callback::copy({n})"),
-        _ if kind.ends_with("delete_attr_function") => format!("callback::delete({n})"),
+        _ if kind.ends_with("copy_attr_function") => format!("callback::copy({}, {n})", holder(kind)),
+        _ if kind.ends_with("delete_attr_function") => format!("callback::delete({}, {n})", holder(kind)),
         "Grequest_query_function" => format!("callback::query({n})"),
         "Grequest_free_function" => format!("callback::free({n})"),
         "Grequest_cancel_function" => format!("callback::cancel({n})"),
@@ -269,6 +292,15 @@ fn user_function(n: &str, kind: &str) -> String {
         "Datarep_conversion_function" => format!("callback::{}({n})", conversion(n)),
         "Datarep_conversion_function_c" => format!("callback::{}_large({n})", conversion(n)),
         _ => n.to_string(),
+    }
+}
+
+/// The objects whose attributes a function is for.
+fn holder(kind: &str) -> &'static str {
+    match kind.split_once('_') {
+        Some(("Type", _)) => "Kind::Datatype",
+        Some(("Win", _)) => "Kind::Win",
+        _ => "Kind::Comm",
     }
 }
 
@@ -349,7 +381,8 @@ fn choice(procedure: &Procedure<'_>, argument: &Argument, written: bool, buffers
             let all = &procedure.entry.function.arguments;
             let at = all.iter().position(|it| it.name == argument.name).expect("the row's own");
             let (count, datatype) = (name(&all[at + 1]), name(&all[at + 2]));
-            let lay = format!("section::Laid::of({n}, *{count} as i64, handle::of(*{datatype}))");
+            let lay =
+                format!("section::Laid::of({n}, *{count} as i64, handle::of(Kind::Datatype, *{datatype}))");
             (refusing(procedure, &n, &lay), format!("{n}_s.address"), String::new())
         }
         Section::Staged => {

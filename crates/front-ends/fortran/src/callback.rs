@@ -11,6 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use abi::{Address, Datatype};
 use ffi::Callers;
 
+use crate::handle::{self, Kind};
 use crate::names::{address_of, aliases};
 use crate::place::P;
 use crate::{attribute, logical, origin};
@@ -95,7 +96,7 @@ pub mod direct {
         copy: &mut Address,
         flag: &mut i32,
     ) -> i32 {
-        let (mut object, mut key, mut extra) = (handle::to(object), key, V::of(extra.0 as i64));
+        let (mut object, mut key, mut extra) = (handle::number(object), key, V::of(extra.0 as i64));
         let mut value = V::of(value.0 as i64);
         let (mut new, mut yes, mut code) = (value, 0, 0);
         unsafe {
@@ -121,7 +122,7 @@ pub mod direct {
         value: Address,
         extra: Address,
     ) -> i32 {
-        let (mut object, mut key, mut extra) = (handle::to(object), key, V::of(extra.0 as i64));
+        let (mut object, mut key, mut extra) = (handle::number(object), key, V::of(extra.0 as i64));
         let (mut value, mut code) = (V::of(value.0 as i64), 0);
         unsafe {
             program!(function, (i32, i32, V, V, i32))(
@@ -159,7 +160,7 @@ pub mod direct {
         extent: &mut isize,
         extra: Address,
     ) -> i32 {
-        let (mut datatype, mut extra, mut code) = (handle::to(datatype.0), extra.0 as i64, 0);
+        let (mut datatype, mut extra, mut code) = (handle::number(datatype.0), extra.0 as i64, 0);
         unsafe { program!(function, (i32, isize, i64, i32))(&mut datatype, extent, &mut extra, &mut code) };
         code
     }
@@ -171,7 +172,7 @@ pub mod direct {
                 extra: Address,
             ) -> i32 {
                 type Program = unsafe extern "C-unwind" fn(P, *mut i32, *mut $count, P, *mut i64, *mut i64, *mut i32);
-                let (mut datatype, mut count, mut position) = (handle::to(datatype.0), count, position);
+                let (mut datatype, mut count, mut position) = (handle::number(datatype.0), count, position);
                 let (mut extra, mut code) = (extra.0 as i64, 0);
                 // Buffers go as `TYPE(C_PTR), VALUE`.
                 unsafe {
@@ -190,7 +191,7 @@ pub mod direct {
     }
 }
 
-unsafe extern "C-unwind" fn copy_of_program<V: Value>(
+unsafe extern "C-unwind" fn copy_of_program<V: Value, const KIND: u8>(
     object: usize,
     key: i32,
     own: P,
@@ -201,6 +202,7 @@ unsafe extern "C-unwind" fn copy_of_program<V: Value>(
     // SAFETY: C calls with what `kept` has made, here and below.
     let (State { functions, extra }, number) = (unsafe { state(own) }, attribute::number(value));
     let (extra, value) = (Address(extra as usize), Address(number as usize));
+    let object = integer(holder(KIND), object);
     // SAFETY: as above.
     let code = unsafe { direct::copy::<V>(functions[0], object, key, extra, value, copy, flag) };
     if *flag != 0 {
@@ -209,10 +211,16 @@ unsafe extern "C-unwind" fn copy_of_program<V: Value>(
     code
 }
 
-unsafe extern "C-unwind" fn delete_of_program<V: Value>(object: usize, key: i32, value: P, own: P) -> i32 {
+unsafe extern "C-unwind" fn delete_of_program<V: Value, const KIND: u8>(
+    object: usize,
+    key: i32,
+    value: P,
+    own: P,
+) -> i32 {
     // SAFETY: as above.
     let (State { functions, extra }, number) = (unsafe { state(own) }, attribute::number(value));
     let (extra, value) = (Address(extra as usize), Address(number as usize));
+    let object = integer(holder(KIND), object);
     // SAFETY: as above.
     unsafe { direct::delete::<V>(functions[1], object, key, value, extra) }
 }
@@ -245,6 +253,7 @@ unsafe extern "C-unwind" fn extent_of_program(datatype: Datatype, extent: &mut i
     // SAFETY: as above.
     unsafe {
         let State { functions, extra } = state(own);
+        let datatype = Datatype(integer(Kind::Datatype, datatype.0));
         direct::extent(functions[2], datatype, &mut *extent, Address(extra as usize))
     }
 }
@@ -257,6 +266,7 @@ macro_rules! conversions {
             // SAFETY: as above.
             unsafe {
                 let State { functions, extra } = state(own);
+                let datatype = Datatype(integer(Kind::Datatype, datatype.0));
                 direct::$direct(functions[$which], user, datatype, count, file, position, Address(extra as usize))
             }
         }
@@ -288,29 +298,56 @@ pub static FORTRAN: Callers = Callers {
 pub static SHORT: Callers =
     Callers { copy: Some(direct::copy::<i32>), delete: Some(direct::delete::<i32>), ..FORTRAN };
 
+const COMM: u8 = 0;
+const DATATYPE: u8 = 1;
+const WIN: u8 = 2;
+
+fn holder(kind: u8) -> Kind {
+    match kind {
+        DATATYPE => Kind::Datatype,
+        WIN => Kind::Win,
+        _ => Kind::Comm,
+    }
+}
+
+/// The integer of another library's handle, as [`direct`] takes it.
+fn integer(kind: Kind, handle: usize) -> usize {
+    handle::to(kind, handle) as u32 as usize
+}
+
 /// What C has for a procedure: a number, the procedure where C keeps whose it is, or a function that calls it.
 fn of(program: P, function: *const ()) -> P {
     predefined(program).unwrap_or(if origin::is_kept() { program } else { function as P })
 }
 
-/// What C has for a procedure that copies an attribute.
-pub fn copy(program: P) -> P {
-    of(program, copy_of_program::<i64> as *const ())
+/// What C has for a procedure that copies an attribute of such an object.
+pub fn copy(kind: Kind, program: P) -> P {
+    let function = match kind {
+        Kind::Datatype => copy_of_program::<i64, DATATYPE> as *const (),
+        Kind::Win => copy_of_program::<i64, WIN> as *const (),
+        _ => copy_of_program::<i64, COMM> as *const (),
+    };
+    of(program, function)
 }
 
-/// What C has for a procedure that deletes an attribute.
-pub fn delete(program: P) -> P {
-    of(program, delete_of_program::<i64> as *const ())
+/// What C has for a procedure that deletes an attribute of such an object.
+pub fn delete(kind: Kind, program: P) -> P {
+    let function = match kind {
+        Kind::Datatype => delete_of_program::<i64, DATATYPE> as *const (),
+        Kind::Win => delete_of_program::<i64, WIN> as *const (),
+        _ => delete_of_program::<i64, COMM> as *const (),
+    };
+    of(program, function)
 }
 
 /// The same for the procedures of MPI-1.
 pub fn copy_short(program: P) -> P {
-    of(program, copy_of_program::<i32> as *const ())
+    of(program, copy_of_program::<i32, COMM> as *const ())
 }
 
 /// The same for the procedures of MPI-1.
 pub fn delete_short(program: P) -> P {
-    of(program, delete_of_program::<i32> as *const ())
+    of(program, delete_of_program::<i32, COMM> as *const ())
 }
 
 /// What C has for the procedures of a generalized request.

@@ -44,11 +44,14 @@ static AT_LOAD: extern "C" fn() = tell;
 
 /// A program that has set these properties by itself keeps what it set.
 extern "C" fn tell() {
+    // The wrappers state what the program's compiler has for `.true.` where it is not 1.
+    let stated = origin::value_of_true();
+    logical::set_true(stated.unwrap_or(1));
     // Other C libraries may answer these functions only between initialisation and finalisation.
     if !origin::is_kept() {
         return;
     }
-    let (mut yes, mut no, mut is_set) = (1_i32, 0_i32, 0_i32);
+    let (mut yes, mut no, mut is_set) = (stated.unwrap_or(1), 0_i32, 0_i32);
     let mut info = abi::INFO_NULL.0;
     // SAFETY: the functions may be called at any time; all answers have places of their own.
     unsafe {

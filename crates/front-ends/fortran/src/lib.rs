@@ -44,6 +44,7 @@ mod procedures {
     #![allow(clippy::missing_safety_doc, unused_mut, unused_unsafe, unused_variables)]
     #![allow(clippy::undocumented_unsafe_blocks)]
 
+    use crate::handle::Kind;
     use crate::names::{address_of, alias};
     use crate::place::{P, give, missing};
     use crate::{

@@ -6,9 +6,9 @@ use ffi::copies::Functions;
 
 use crate::place::P;
 
-/// A function of Alhena's C library, if that is the C library.
-macro_rules! library {
-    ($symbol:literal, $kind:ty) => {{
+/// The address of a symbol that need not be there, or 0.
+macro_rules! address {
+    ($symbol:literal) => {{
         let address: usize;
         #[cfg(target_arch = "x86_64")]
         // SAFETY: reads an entry of the global offset table, which is 0 where no library has the symbol.
@@ -27,9 +27,23 @@ macro_rules! library {
                 out(reg) address, options(pure, nomem, nostack, preserves_flags),
             );
         }
+        address
+    }};
+}
+
+/// A function of Alhena's C library, if that is the C library.
+macro_rules! library {
+    ($symbol:literal, $kind:ty) => {{
+        let address = address!($symbol);
         // SAFETY: a symbol's number is that of its type.
         (address != 0).then(|| unsafe { core::mem::transmute::<usize, $kind>(address) })
     }};
+}
+
+/// What the compiler of the program has for `.true.`, if the program was linked with that: the value of an absolute symbol.
+pub fn value_of_true() -> Option<i32> {
+    let value = address!("alhena_fortran_true");
+    (value != 0).then_some(value as i32)
 }
 
 type State = unsafe extern "C" fn(usize, Option<&'static Callers>);

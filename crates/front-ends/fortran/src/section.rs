@@ -7,8 +7,9 @@
 
 use core::slice;
 
+use crate::handle::{self, Kind};
 use crate::place::{P, give};
-use crate::{handle, sentinel};
+use crate::sentinel;
 
 /// What compilers agree on in a descriptor.
 #[repr(C)]
@@ -504,9 +505,9 @@ pub unsafe fn refuse(on: On, ierror: *mut i32) {
     // SAFETY: a handle that is none is an error of its own.
     unsafe {
         match on {
-            On::Comm(comm) => PMPI_Comm_call_errhandler(handle::of(comm), code),
-            On::Win(win) => PMPI_Win_call_errhandler(handle::of(win), code),
-            On::File(file) => PMPI_File_call_errhandler(handle::of(file), code),
+            On::Comm(comm) => PMPI_Comm_call_errhandler(handle::of(Kind::Comm, comm), code),
+            On::Win(win) => PMPI_Win_call_errhandler(handle::of(Kind::Win, win), code),
+            On::File(file) => PMPI_File_call_errhandler(handle::of(Kind::File, file), code),
             On::Itself => PMPI_Comm_call_errhandler(abi::COMM_SELF.0, code),
         };
         give(ierror, code);

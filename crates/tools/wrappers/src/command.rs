@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 
 use crate::language::{LIBRARY, Language};
+use crate::modules;
 use crate::prefix::Prefix;
 use crate::request::Request;
 use crate::settings::Settings;
@@ -57,6 +58,8 @@ pub fn link_flags(
         }
         words.extend(language.libraries.iter().map(|name| format!("-l{name}").into()));
     }
+    let folder = settings.modules.as_deref();
+    words.extend(folder.and_then(modules::link_flag).map(OsString::from));
     words.extend(os(&settings.libraries));
     if request.static_mpi || request.static_all {
         words.extend(SYSTEM_LIBRARIES.map(OsString::from));

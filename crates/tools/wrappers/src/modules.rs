@@ -14,6 +14,10 @@ use crate::prefix::{self, Prefix};
 /// In the order in which they are compiled.
 const SOURCES: [&str; 2] = ["mpi.f90", "mpi_f08.f90"];
 
+/// The notes beside modules.
+const COMPILER: &str = "compiler";
+const TRUE: &str = "true.value";
+
 /// The folder with the compiler's modules; none where the installation has no source of them.
 pub fn folder(compiler: &[String], prefix: &Prefix) -> Result<Option<PathBuf>, Failure> {
     let source = prefix.share().join("fortran");
@@ -32,7 +36,7 @@ pub fn folder(compiler: &[String], prefix: &Prefix) -> Result<Option<PathBuf>, F
         if fs::create_dir_all(&aside).is_err() {
             continue;
         }
-        let compiled = compile(compiler, &source, &aside);
+        let compiled = compile(compiler, &source, &aside).map(|()| note(compiler, &aside));
         let whole = home.join(&key);
         // Another wrapper may have been faster; its modules are the same.
         let placed = compiled.is_ok() && (fs::rename(&aside, &whole).is_ok() || whole.exists());
@@ -72,6 +76,34 @@ fn key(compiler: &[String], source: &Path) -> String {
     }
     let name = program.file_name().unwrap_or_default().to_string_lossy();
     format!("{name}-{:016x}", hasher.finish())
+}
+
+/// Writes which compiler the modules are for, and what it has for `.true.`, where that is not 1.
+fn note(compiler: &[String], folder: &Path) {
+    let version = command(compiler).arg("--version").output().map(|output| output.stdout).unwrap_or_default();
+    let version = String::from_utf8_lossy(&version).lines().next().unwrap_or_default().to_owned();
+    // The notes are for people and for rare compilers: modules serve without them.
+    let _ = fs::write(folder.join(COMPILER), format!("{}\n{version}\n", compiler.join(" ")));
+    if let Some(value) = value_of_true(compiler, folder).filter(|value| *value != 1) {
+        let _ = fs::write(folder.join(TRUE), value.to_string());
+    }
+}
+
+/// The integer that the compiler has for `.true.`, by a program.
+fn value_of_true(compiler: &[String], folder: &Path) -> Option<i32> {
+    let (source, program) = (folder.join("true.f90"), folder.join("true"));
+    fs::write(&source, "program p\nprint '(i0)', transfer(.true., 1)\nend program\n").ok()?;
+    let built = command(compiler).arg(&source).arg("-o").arg(&program).output();
+    let printed =
+        built.ok().filter(|it| it.status.success()).and_then(|_| Command::new(&program).output().ok());
+    let _ = (fs::remove_file(&source), fs::remove_file(&program));
+    String::from_utf8_lossy(&printed?.stdout).trim().parse().ok()
+}
+
+/// By what a program tells the library of that value: an absolute symbol, as modules have no code.
+pub fn link_flag(folder: &Path) -> Option<String> {
+    let value: i32 = fs::read_to_string(folder.join(TRUE)).ok()?.parse().ok()?;
+    Some(format!("-Wl,--defsym=alhena_fortran_true={:#x}", i64::from(value)))
 }
 
 fn command(compiler: &[String]) -> Command {

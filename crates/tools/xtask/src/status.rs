@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use function_table::fortran::Procedure;
 use function_table::{Entry, Table};
 
 /// The whole page.
@@ -21,14 +22,28 @@ pub fn render(table: &Table) -> String {
         let done = implemented(&entries).len();
         let _ = writeln!(text, "| {} {} | {} | {done} |", chapter.number, chapter.title, entries.len());
     }
+    text += "\nThe tables say in which interfaces a function is: C, the older ones of Fortran (`mpif.h` and `use mpi`), and \
+             `use mpi_f08`.\n`[_c]` is a twin with large counts; `mpi_f08` has that under the name without `_c`, but where a procedure \
+             of the program differs.\n";
     for (index, chapter) in table.chapters.iter().enumerate() {
-        let _ = write!(text, "\n## {} {}\n", chapter.number, chapter.title);
-        let entries = of_chapter(&all, index);
-        let (done, missing) = entries.into_iter().partition(|entry| entry.function.target.is_some());
-        list(&mut text, "Implemented", done);
-        list(&mut text, "Not yet", missing);
+        let _ = write!(text, "\n## {} {}\n\n", chapter.number, chapter.title);
+        text += "| Function | C | `mpif.h`, `mpi` | `mpi_f08` |\n|---|---|---|---|\n";
+        for entry in of_chapter(&all, index).iter().filter(|entry| !entry.wide) {
+            row(&mut text, table, *entry);
+        }
     }
     text
+}
+
+/// One function and its twin in each interface.
+fn row(text: &mut String, table: &Table, entry: Entry<'_>) {
+    let twin = if entry.function.has_twin() { "[_c]" } else { "" };
+    let in_c = if entry.function.target.is_some() { "yes" } else { "not yet" };
+    let of_c = entry.function.is_tool() || entry.function.c_only;
+    let has = |there: bool| if there && !of_c { in_c } else { "" };
+    let procedure = Procedure { entry };
+    let (older, f08) = (has(procedure.in_older()), has(procedure.in_f08(table)));
+    let _ = writeln!(text, "| `{}{twin}` | {in_c} | {older} | {f08} |", entry.name());
 }
 
 fn of_chapter<'a>(entries: &[Entry<'a>], chapter: usize) -> Vec<Entry<'a>> {
@@ -37,18 +52,6 @@ fn of_chapter<'a>(entries: &[Entry<'a>], chapter: usize) -> Vec<Entry<'a>> {
 
 fn implemented<'a>(entries: &[Entry<'a>]) -> Vec<Entry<'a>> {
     entries.iter().copied().filter(|entry| entry.function.target.is_some()).collect()
-}
-
-/// One paragraph of names; a twin is shown as its row's name with `[_c]`.
-fn list(text: &mut String, label: &str, entries: Vec<Entry<'_>>) {
-    if entries.is_empty() {
-        return;
-    }
-    let rows = entries.iter().filter(|entry| !entry.wide);
-    let names: Vec<String> = rows
-        .map(|entry| format!("`{}{}`", entry.name(), if entry.function.has_twin() { "[_c]" } else { "" }))
-        .collect();
-    let _ = write!(text, "\n**{label}** ({}): {}\n", entries.len(), names.join(", "));
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Everything `alhena info` knows, ready to print or serialise.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use mca::{Level, Param, Range, Scope, Setting, Source, Values};
 use serde::Serialize;
@@ -16,8 +16,40 @@ pub struct Report {
     pub prefix: Option<String>,
     pub build: Build,
     pub host: Host,
+    /// Compilers whose Fortran modules are there.
+    pub fortran: Vec<Modules>,
     pub components: Vec<Component>,
     pub parameters: Vec<Parameter>,
+}
+
+/// The Fortran modules of a compiler.
+#[derive(Debug, Serialize)]
+pub struct Modules {
+    /// How the compiler is called.
+    pub compiler: String,
+    /// Its version in its own words.
+    pub compiler_version: String,
+    /// Where the modules are.
+    pub folder: String,
+}
+
+/// The modules below the prefix and in the user's cache, which the wrappers have compiled.
+fn modules(prefix: &Path) -> Vec<Modules> {
+    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let cache = cache.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")));
+    let homes = [Some(prefix.join("lib/alhena/modules")), cache.map(|it| it.join("alhena"))];
+    let folders =
+        homes.into_iter().flatten().filter_map(|home| std::fs::read_dir(home).ok()).flatten().flatten();
+    let mut found: Vec<Modules> = folders.filter_map(|folder| noted(&folder.path())).collect();
+    found.sort_by(|one, other| one.folder.cmp(&other.folder));
+    found
+}
+
+fn noted(folder: &Path) -> Option<Modules> {
+    let text = std::fs::read_to_string(folder.join("compiler")).ok()?;
+    let (compiler, version) = text.split_once('\n')?;
+    let (compiler, compiler_version) = (compiler.to_owned(), version.trim().to_owned());
+    Some(Modules { compiler, compiler_version, folder: folder.display().to_string() })
 }
 
 /// What this host's kernel offers beyond what is always there.
@@ -86,6 +118,7 @@ impl Report {
                 xpmem: platform::xpmem::Xpmem::is_present(),
                 userfaultfd: rcache::Monitor::start().is_ok(),
             },
+            fortran: prefix.map(modules).unwrap_or_default(),
             components: components(),
             parameters: params.iter().map(|param| Parameter::new(param, values)).collect(),
         }

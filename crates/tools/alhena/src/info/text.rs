@@ -6,7 +6,8 @@ use super::report::{Parameter, Report};
 
 /// Version, build and components, then the parameters that are set, or `all`.
 pub fn overview(report: &Report, all: bool) -> String {
-    let Report { version, mpi_standard, mpi_abi, prefix, build, host, components, parameters } = report;
+    let Report { version, mpi_standard, mpi_abi, prefix, build, host, fortran, components, parameters } =
+        report;
     let mut text = format!("Alhena {version}\n");
     let mut line =
         |name: &str, value: &str| writeln!(text, "  {name:<14}{value}").expect("a string takes text");
@@ -23,7 +24,15 @@ pub fn overview(report: &Report, all: bool) -> String {
     let missing = [(host.xpmem, "xpmem"), (host.userfaultfd, "userfaultfd")];
     line("this host has", &listed(offered.iter().filter(|(there, _)| *there)));
     line("and has not", &listed(missing.iter().filter(|(there, _)| !there)));
-    line("languages", "C, and C++ and Python through it");
+    line("languages", "C, Fortran (mpif.h, mpi, mpi_f08), and C++ and Python through C");
+    for modules in fortran {
+        let of = [modules.compiler.as_str(), &modules.compiler_version].join(": ");
+        line("modules for", of.trim_end_matches(": "));
+        line("", &modules.folder);
+    }
+    if fortran.is_empty() {
+        line("modules for", "no Fortran compiler yet: mpifort compiles them at its first use");
+    }
 
     text.push_str("\ncomponents\n");
     for component in components {
