@@ -98,6 +98,18 @@ unpack_upstream() { # FOLDER RELEASE NAME
     )
 }
 
+# Fetches a repository into .apps/src/NAME/tree, once.
+git_source() { # NAME ADDRESS
+    local into=$apps/src/$1
+    [ ! -e "$into/.complete" ] || return 0
+    command -v git > /dev/null || { skip "its source comes by git, which is not here"; return 1; }
+    rm -rf "$into"
+    git clone --quiet --depth 1 "$2" "$into/tree" > "$apps/$1-source.log" 2>&1 && touch "$into/.complete" || {
+        skip "its source could not be fetched (whole output: $apps/$1-source.log)"
+        return 1
+    }
+}
+
 private_apt_in() { # FOLDER RELEASE ARGUMENTS…
     (cd "$1" && shift && private_apt "$@")
 }
