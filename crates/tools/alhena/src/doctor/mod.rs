@@ -9,6 +9,7 @@ mod member;
 mod memory;
 mod network;
 mod pairing;
+mod wheels;
 
 use std::error::Error;
 use std::io::{self, Write};
@@ -65,7 +66,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
 
 /// What this host is like.
 fn own_report() -> Report {
-    let checks = [memory::findings, limits::findings, network::findings, pairing::findings];
+    let checks = [memory::findings, limits::findings, network::findings, pairing::findings, wheels::findings];
     Report { host: host_name(), findings: checks.iter().flat_map(|check| check()).collect() }
 }
 
