@@ -44,6 +44,9 @@ pub fn passed(dialect: &Dialect, function: &Function, argument: &Argument, wide:
         What::Callback(callback) if callback.contains("opy_") => {
             return Passed { value: format!("callback::copy({n})"), ..same(n, "P") };
         }
+        What::Callback(callback) if callback.contains("elete_") => {
+            return Passed { value: format!("callback::delete({n})"), ..same(n, "P") };
+        }
         What::Callback(_) => return same(n, "P"),
     };
     let word = kind.word;
@@ -97,7 +100,7 @@ pub fn passed(dialect: &Dialect, function: &Function, argument: &Argument, wide:
         ("ptr", _) if argument.is(Mark::Attribute) && argument.direction == Direction::Out => {
             Passed { after: attribute(function, &n), ..same(n.clone(), "P") }
         }
-        _ => number(dialect, argument, wide, &n),
+        _ => number(dialect, function, argument, wide, &n),
     }
 }
 
@@ -125,9 +128,18 @@ fn scalar(argument: &Argument, wide: bool) -> &'static str {
     }
 }
 
-fn number(dialect: &Dialect, argument: &Argument, wide: bool, n: &str) -> Passed {
+fn number(dialect: &Dialect, function: &Function, argument: &Argument, wide: bool, n: &str) -> Passed {
     let scalar = scalar(argument, wide);
     let input = argument.direction == Direction::In;
+    // A message that is sent has a tag of its own: what stands for any tag is an error in every ABI.
+    let sent = matches!(argument.word(), "tag")
+        && match argument.name.as_str() {
+            "sendtag" => true,
+            _ => function.argument("dest").is_some() && function.argument("source").is_none(),
+        };
+    if sent && input && !function.name.starts_with("Precv") {
+        return same(n.to_string(), scalar);
+    }
     let Some(module) = module(dialect, argument.word()) else {
         let pointer = argument.shape != Shape::One || !input;
         return same(n.to_string(), if pointer { "P" } else { scalar });
@@ -149,8 +161,6 @@ fn number(dialect: &Dialect, argument: &Argument, wide: bool, n: &str) -> Passed
             value: format!("{n}_c.place()"),
             after: format!("{n}_c.give({module}::to);"),
         },
-        // Ranks of processes that a graph joins: none is special.
-        Shape::Array(Length::Known) => same(n.to_string(), "P"),
         _ => Passed {
             comes: "*mut i32".into(),
             goes: "P".into(),
@@ -210,6 +220,8 @@ fn length(argument: &Argument) -> String {
         (_, Some(Per::Destination)) => "extent::neighbours(comm::of(comm)).1".into(),
         (_, Some(Per::Source)) => "extent::neighbours(comm::of(comm)).0".into(),
         (_, Some(Per::Command)) => "extent::commands(count, root, comm::of(comm))".into(),
+        // The edges of a graph, as many as all degrees together.
+        _ if argument.name == "destinations" => "extent::sum(degrees, n as i64)".into(),
         // The fields of an event, as many as the program has room for.
         _ => "extent::given(num_elements)".into(),
     };

@@ -85,21 +85,29 @@ fn swapped<'a>(dialect: &'a Dialect, kind: &'a str) -> impl Iterator<Item = (i64
 /// What is neither a constant of the dialect nor a plain value must not become one of ours.
 fn open(dialect: &Dialect, kind: &str) -> String {
     let theirs: Vec<i64> = pairs(dialect, kind).map(|(theirs, _)| theirs).collect();
-    let taken: String = pairs(dialect, kind)
+    let taken = pairs(dialect, kind)
         .filter(|(_, ours)| *ours < 0 && !theirs.contains(ours))
-        .map(|(_, ours)| format!("{ours} => i32::MIN, "))
-        .collect();
-    // Ranks and tags are mostly plain, and what is not is negative.
-    let plain = pairs(dialect, kind).all(|(theirs, ours)| theirs < 0 && ours < 0);
-    let quick = if plain { "if it >= 0 { return it; }" } else { "" };
-    module(
-        kind,
-        &format!(
-            "#[inline(always)] pub fn of(it: i32) -> i32 {{ {quick} match it {{ {} {taken} _ => it }} }}\n\
-             #[inline(always)] pub fn to(it: i32) -> i32 {{ {quick} match it {{ {} _ => it }} }}\n",
-            arms(pairs(dialect, kind)),
-            arms(swapped(dialect, kind)),
-        ),
+        .map(|(_, ours)| (ours, i64::from(i32::MIN)));
+    let of: Vec<(i64, i64)> = pairs(dialect, kind).chain(taken).collect();
+    let to: Vec<(i64, i64)> = swapped(dialect, kind).collect();
+    module(kind, &(way("of", &of) + &way("to", &to)))
+}
+
+/// Ranks and tags are mostly plain, and what is not lies just below zero: one comparison finds it.
+fn way(name: &str, pairs: &[(i64, i64)]) -> String {
+    let lowest = pairs.iter().map(|(from, _)| *from).min().unwrap_or_default();
+    if lowest < -16 || pairs.iter().any(|(from, _)| *from >= 0) {
+        let arms = arms(pairs.iter().copied());
+        return format!("#[inline] pub fn {name}(it: i32) -> i32 {{ match it {{ {arms} _ => it }} }}\n");
+    }
+    let map = |from: i64| pairs.iter().find(|(known, _)| *known == from).map_or(from, |(_, to)| *to);
+    let special: Vec<i64> = (lowest..0).map(map).collect();
+    format!(
+        "#[inline(always)] pub fn {name}(it: i32) -> i32 {{\n\
+         const SPECIAL: [i32; {}] = {special:?};\n\
+         if (it as u32) < ({lowest}_i32) as u32 {{ return it; }}\n\
+         SPECIAL[it.wrapping_sub({lowest}) as usize] }}\n",
+        special.len()
     )
 }
 
@@ -200,9 +208,10 @@ fn handle(dialect: &Dialect, kind: &str) -> String {
     let constants: Vec<&Constant> = dialect.of(kind).collect();
     let symbols = constants.iter().any(|constant| matches!(constant.theirs, Value::Symbol(_)));
     let body = match (symbols, kind) {
-        (true, _) => objects(&constants),
+        (true, _) => objects(kind, &constants),
         (false, "file") => addresses(dialect),
         (false, "datatype") => datatypes(&constants),
+        (false, "comm") => communicators(dialect),
         (false, _) => format!(
             "#[inline(always)] pub fn of(it: Handle) -> usize {{ match it as u32 {{ {} dynamic => dynamic as usize }} }}\n\
              #[inline(always)] pub fn to(it: usize) -> Handle {{ (match it as u32 {{ {} dynamic => dynamic }}) as Handle }}\n",
@@ -215,6 +224,23 @@ fn handle(dialect: &Dialect, kind: &str) -> String {
     module(kind, &format!("{body}pub const NULL: usize = {};\n", null.unwrap_or_default()))
 }
 
+/// Communicators: those that each program has stand in the same order in both ABIs. The null one is no handle of ours, so the
+/// library refuses it as it is.
+fn communicators(dialect: &Dialect) -> String {
+    let world = dialect.number("COMM_WORLD").expect("a dialect has MPI_COMM_WORLD");
+    let own = dialect.number("COMM_SELF").expect("a dialect has MPI_COMM_SELF");
+    let ours = abi::COMM_WORLD.0;
+    assert!(own == world + 1 && abi::COMM_SELF.0 == ours + 1, "the order is used");
+    format!(
+        "#[inline(always)] pub fn of(it: Handle) -> usize {{\n\
+         let it = it as u32;\n\
+         if it.wrapping_sub({world}) < 2 {{ return it.wrapping_sub({world} - {ours}) as usize; }}\n\
+         it as usize }}\n\
+         #[inline] pub fn to(it: usize) -> Handle {{ (match it as u32 {{ {} dynamic => dynamic }}) as Handle }}\n",
+        arms(swapped(dialect, "comm")),
+    )
+}
+
 /// Files, whose handles are pointers where others are integers.
 fn addresses(dialect: &Dialect) -> String {
     format!(
@@ -225,9 +251,9 @@ fn addresses(dialect: &Dialect) -> String {
     )
 }
 
-/// Where a datatype of MPICH stands in the table: its number, and the pairs apart, whose numbers begin anew.
+/// Where a datatype of MPICH stands in the table: by its number, and by the sign that tells pairs, whose numbers begin anew.
 fn place(theirs: i64) -> usize {
-    (theirs as usize & 0x7f) | (theirs as usize >> 24 & 0x80)
+    (theirs as u32).rotate_left(1) as usize & 0xff
 }
 
 /// Predefined datatypes of MPICH have numbers in their last byte, so a table knows them: a handle that is not the one in its
@@ -246,7 +272,7 @@ fn datatypes(constants: &[&Constant]) -> String {
          static TO: [u32; 256] = {to:?};\n\
          #[inline(always)] pub fn of(it: Handle) -> usize {{\n\
          let it = it as u32;\n\
-         let (theirs, ours) = OF[(it & 0x7f | it >> 24 & 0x80) as usize];\n\
+         let (theirs, ours) = OF[(it.rotate_left(1) & 0xff) as usize];\n\
          (if theirs == it {{ ours }} else {{ it }}) as usize }}\n\
          #[inline] pub fn to(it: usize) -> Handle {{\n\
          let known = TO.get(it.wrapping_sub({first})).copied().filter(|known| *known != 0);\n\
@@ -254,18 +280,53 @@ fn datatypes(constants: &[&Constant]) -> String {
     )
 }
 
+/// Bytes of the objects of each kind: as many as an executable's copy has, for more would be cut off with a warning.
+const SIZES: [(&str, usize); 11] = [
+    ("comm", 512),
+    ("group", 256),
+    ("datatype", 512),
+    ("request", 256),
+    ("op", 2048),
+    ("win", 512),
+    ("file", 1536),
+    ("info", 256),
+    ("errhandler", 1024),
+    ("session", 512),
+    ("message", 256),
+];
+
+/// The objects that handles are addresses of: the first word of each is our value.
+pub fn statics(dialect: &Dialect) -> String {
+    let mut text = String::new();
+    for constant in &dialect.constants {
+        let kind = constant.kind.strip_suffix("_object").unwrap_or(&constant.kind);
+        let size = SIZES.iter().find(|(known, _)| *known == kind);
+        if let (Value::Symbol(symbol), Some((_, bytes))) = (&constant.theirs, size) {
+            text += &format!(
+                "#[unsafe(no_mangle)] #[used] pub static {symbol}: object::Object<{}> = object::Object::of({});\n",
+                bytes / 8,
+                constant.ours
+            );
+        }
+    }
+    text
+}
+
 /// Handles that are addresses of objects: the first word of a predefined one is our value, and a dynamic one has a mark that
 /// no address has.
-fn objects(constants: &[&Constant]) -> String {
+fn objects(kind: &str, constants: &[&Constant]) -> String {
     let arms: String = constants
         .iter()
         .filter_map(|constant| match &constant.theirs {
-            Value::Symbol(symbol) => Some(format!("{} => object::address_of!({symbol}), ", constant.ours)),
+            Value::Symbol(symbol) => Some(format!("{} => (&raw const {symbol}) as usize, ", constant.ours)),
             Value::Number(_) => None,
         })
         .collect();
+    // Communicators, requests and datatypes are looked up in every call.
+    let inline =
+        if matches!(kind, "comm" | "datatype" | "request") { "#[inline(always)]" } else { "#[inline]" };
     format!(
-        "#[inline(always)] pub fn of(it: Handle) -> usize {{ object::value(it) }}\n\
+        "{inline} pub fn of(it: Handle) -> usize {{ object::value(it) }}\n\
          #[inline] pub fn to(it: usize) -> Handle {{ match it {{ {arms} _ => object::dynamic(it) }} }}\n"
     )
 }

@@ -17,6 +17,7 @@
 mod argument;
 mod conversion;
 mod function;
+pub mod link;
 mod parse;
 
 use function_table::Table;
@@ -95,12 +96,19 @@ impl Dialect {
 
 /// The Rust source of a front-end: conversions and entry points.
 pub fn generate(dialect: &Dialect, table: &Table) -> String {
-    let rows: String = table.entries().enumerate().map(|(at, entry)| function::row(at, entry)).collect();
     let functions: String = table.entries().filter_map(|entry| function::generate(dialect, entry)).collect();
-    format!(
-        "{}\n#[allow(dead_code, non_upper_case_globals)]\npub mod row {{\n{rows}pub const COUNT: usize = {};\npub const VERSION: u64 = {:#x};\n}}\n{functions}",
-        conversion::generate(dialect),
-        table.entries().count(),
-        function_table::version(table),
-    )
+    format!("{}\n{}\n{functions}", conversion::generate(dialect), conversion::statics(dialect))
+}
+
+/// What the tables cannot say, and the same in all dialects: the source of two further modules of a front-end.
+pub const BY_HAND: &str = include_str!("../templates/by_hand.rs");
+
+/// See [`BY_HAND`]: what MPI had before, and what these libraries have beside the standard.
+pub const FORMER: &str = include_str!("../templates/former.rs");
+
+/// The places of all functions in the table of addresses.
+pub fn rows(table: &Table) -> String {
+    let rows: String = table.entries().enumerate().map(|(at, entry)| function::row(at, entry)).collect();
+    let (count, version) = (table.entries().count(), function_table::version(table));
+    format!("{rows}pub const COUNT: usize = {count};\npub const VERSION: u64 = {version:#x};\n")
 }

@@ -7,7 +7,7 @@ use crate::functions::{errcode, flavor, keyval, model, rank};
 
 /// What a predefined attribute points to, where its value is not ours: source of input and output, host, last error code, and
 /// the flavours and models of windows, which differ between windows.
-static CONTENT: [AtomicI32; 9] = [const { AtomicI32::new(0) }; 9];
+static CONTENT: [AtomicI32; 11] = [const { AtomicI32::new(0) }; 11];
 
 /// Has the program see the value that MPICH's ABI has for a predefined attribute.
 ///
@@ -24,8 +24,8 @@ pub unsafe fn give(key: i32, value: P, flag: P) {
         abi::IO => (0, rank::to(number())),
         abi::HOST => (1, rank::to(number())),
         abi::LASTUSEDCODE => (2, errcode::to(number())),
-        abi::WIN_CREATE_FLAVOR => (2 + flavor::to(number()).clamp(1, 4) as usize, flavor::to(number())),
-        abi::WIN_MODEL => (6 + model::to(number()).clamp(1, 2) as usize, model::to(number())),
+        abi::WIN_CREATE_FLAVOR => (3 + flavor::to(number()).clamp(0, 4) as usize, flavor::to(number())),
+        abi::WIN_MODEL => (8 + model::to(number()).clamp(0, 2) as usize, model::to(number())),
         _ => return,
     };
     CONTENT[at].store(content, Ordering::Relaxed);

@@ -1,8 +1,9 @@
 //! Statuses: MPICH's has 20 bytes, ours 32.
 
+use dialect::list::{self, Buffer};
+
 use crate::P;
 use crate::functions::{errcode, rank, tag};
-use crate::list::{self, Buffer};
 
 /// `MPI_Status` of MPICH's ABI.
 ///

@@ -14,7 +14,7 @@ use crate::search_path::prepend;
 use crate::spread::{Spread, Wanted};
 use crate::tools::Tools;
 use crate::usage::{MOST_RANKS, UsageError};
-use crate::{allocation, hosts, parameters, variables};
+use crate::{allocation, dialects, hosts, parameters, variables};
 
 /// A job, and what is to be printed before it starts.
 pub struct Planned {
@@ -236,13 +236,16 @@ fn app(program: Program, job: &JobOptions, count: u32, tools: &[(OsString, OsStr
         set.push(prepend("LD_LIBRARY_PATH", &prefix.join("lib")));
     }
     set.extend(options.set);
+    let search_path =
+        options.prefix.map(|prefix| prefix.join("bin").into_os_string()).or(options.search_path);
+    dialects::prepare(&program.program, search_path.as_deref(), &mut set);
     App {
         program: program.program,
         arguments: program.arguments,
         count,
         environment: Environment { inherit, set },
         directory: options.directory,
-        search_path: options.prefix.map(|prefix| prefix.join("bin").into_os_string()).or(options.search_path),
+        search_path,
         info: options.info,
     }
 }

@@ -5,6 +5,7 @@
 mod allocation;
 mod command_line;
 mod config_file;
+mod dialects;
 mod flags;
 mod help;
 mod hosts;

@@ -14,10 +14,11 @@ use crate::failure::Failure;
 use crate::release::{LICENCE, Release};
 
 /// What is installed; the crates below them are what is released.
-const ROOTS: [&str; 7] = [
+const ROOTS: [&str; 8] = [
     "alhena-standard",
     "alhena-fortran",
     "alhena-mpich",
+    "alhena-open-mpi",
     "alhena-preload",
     "alhena-mpiexec",
     "alhena-wrappers",

@@ -2,11 +2,13 @@
 
 mod components;
 mod markdown;
+mod program;
 mod report;
 mod text;
 
 use std::error::Error;
 use std::io::{self, Write};
+use std::path::PathBuf;
 
 use clap::Args;
 use mca::{Param, Registry, Values};
@@ -17,6 +19,9 @@ use report::Report;
 /// What to show.
 #[derive(Args)]
 pub struct Arguments {
+    /// A program: which MPI library's ABI it was built for, and what happens when it starts
+    #[arg(conflicts_with_all = ["params", "param", "json", "markdown"])]
+    program: Option<PathBuf>,
     /// All parameters instead of those that differ from their default
     #[arg(long)]
     params: bool,
@@ -41,6 +46,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     }
 
     let prefix = prefix::of_this_program();
+    if let Some(program) = &arguments.program {
+        out.write_all(program::describe(program, prefix.as_deref())?.as_bytes())?;
+        return Ok(());
+    }
     let values = Values::load(prefix.as_deref())?;
     for unknown in registry.unknown(&values) {
         eprintln!("{unknown}");

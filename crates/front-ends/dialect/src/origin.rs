@@ -1,9 +1,8 @@
-//! Has the engine know that the functions of a call are those of a program of this ABI.
+//! Has the engine know that the functions of a call are those of a program of another ABI.
 
 use ffi::Callers;
 
 use crate::P;
-use crate::callback::MPICH;
 
 unsafe extern "C" {
     /// The next call of this thread that has the place among its arguments has functions that the table calls; the number is
@@ -15,15 +14,15 @@ unsafe extern "C" {
 pub struct Call;
 
 /// States whose the functions are of the call that comes next and has `place` among its arguments.
-pub fn call(place: P) -> Call {
+pub fn call(place: P, callers: &'static Callers) -> Call {
     // SAFETY: the table stays, and is of that layout.
-    unsafe { alhena_call_origin_1(place.addr(), Some(&MPICH)) };
+    unsafe { alhena_call_origin_1(place.addr(), Some(callers)) };
     Call
 }
 
 impl Drop for Call {
     fn drop(&mut self) {
-        // SAFETY: no call is this ABI's then.
+        // SAFETY: no call is another ABI's then.
         unsafe { alhena_call_origin_1(0, None) };
     }
 }

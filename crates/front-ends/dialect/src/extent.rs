@@ -1,8 +1,8 @@
 //! Lengths of arrays that the library knows by itself. What cannot be asked has no elements; the call reports why.
 
 use crate::P;
-use crate::engine::call;
-use crate::functions::row;
+use crate::call;
+use crate::engine::row;
 
 macro_rules! ask {
     ($row:ident($($given:expr => $kind:ty),*)) => {{
@@ -62,4 +62,14 @@ pub fn commands(count: i32, root: i32, comm: usize) -> i64 {
 pub unsafe fn given(count: P) -> i64 {
     // SAFETY: the caller's promise.
     if count.is_null() { 0 } else { i64::from(unsafe { *count.cast::<i32>() }) }
+}
+
+/// All numbers of an array together, without those below zero.
+///
+/// # Safety
+/// Null, or the program's with as many numbers.
+pub unsafe fn sum(numbers: P, length: i64) -> i64 {
+    let length = crate::list::length(numbers, length);
+    // SAFETY: the caller's promise.
+    (0..length).map(|at| i64::from(unsafe { *numbers.cast::<i32>().add(at) }.max(0))).sum()
 }

@@ -1,43 +1,35 @@
-//! What MPICH's library exports beside the standard: handles as integers of Fortran, statuses in other languages, and what
-//! MPI-1 had.
+// What these libraries export beside the standard: handles as integers of Fortran, statuses in other languages, and what
+// MPI-1 had.
 
 use core::ffi::c_int;
 
 use crate::address::Pointer;
-use crate::engine::call;
-use crate::entry::entry;
 use crate::functions::{
     PMPI_Comm_create_errhandler, PMPI_Comm_get_errhandler, PMPI_Comm_set_errhandler, PMPI_Get_address,
-    PMPI_Type_create_hindexed, PMPI_Type_create_hvector, PMPI_Type_create_struct, datatype, errcode, file,
-    row,
+    PMPI_Type_create_hindexed, PMPI_Type_create_hvector, PMPI_Type_create_struct, datatype, errcode, integer,
 };
-use crate::status::Status;
-use crate::{Handle, P};
 
-/// Handles are the same integers in Fortran; files are pointers in C.
+/// Handles as integers of Fortran.
 macro_rules! integers {
-    ($($mpi_c2f:ident $pmpi_c2f:ident $mpi_f2c:ident $pmpi_f2c:ident)*) => { $(
-        entry! { $mpi_c2f $pmpi_c2f (handle: Handle) -> c_int { handle } }
-        entry! { $mpi_f2c $pmpi_f2c (handle: c_int) -> Handle { handle } }
+    ($($handle:ident $mpi_c2f:ident $pmpi_c2f:ident $of:ident $mpi_f2c:ident $pmpi_f2c:ident $to:ident)*) => { $(
+        entry! { $mpi_c2f $pmpi_c2f (it: $handle) -> c_int { integer::$of(it) } }
+        entry! { $mpi_f2c $pmpi_f2c (it: c_int) -> $handle { integer::$to(it) } }
     )* };
 }
 
 integers! {
-    MPI_Comm_c2f PMPI_Comm_c2f MPI_Comm_f2c PMPI_Comm_f2c
-    MPI_Errhandler_c2f PMPI_Errhandler_c2f MPI_Errhandler_f2c PMPI_Errhandler_f2c
-    MPI_Group_c2f PMPI_Group_c2f MPI_Group_f2c PMPI_Group_f2c
-    MPI_Info_c2f PMPI_Info_c2f MPI_Info_f2c PMPI_Info_f2c
-    MPI_Message_c2f PMPI_Message_c2f MPI_Message_f2c PMPI_Message_f2c
-    MPI_Op_c2f PMPI_Op_c2f MPI_Op_f2c PMPI_Op_f2c
-    MPI_Request_c2f PMPI_Request_c2f MPI_Request_f2c PMPI_Request_f2c
-    MPI_Session_c2f PMPI_Session_c2f MPI_Session_f2c PMPI_Session_f2c
-    MPI_Type_c2f PMPI_Type_c2f MPI_Type_f2c PMPI_Type_f2c
-    MPI_Win_c2f PMPI_Win_c2f MPI_Win_f2c PMPI_Win_f2c
+    Handle MPI_Comm_c2f PMPI_Comm_c2f comm_of MPI_Comm_f2c PMPI_Comm_f2c comm_to
+    Handle MPI_Errhandler_c2f PMPI_Errhandler_c2f errhandler_of MPI_Errhandler_f2c PMPI_Errhandler_f2c errhandler_to
+    usize MPI_File_c2f PMPI_File_c2f file_of MPI_File_f2c PMPI_File_f2c file_to
+    Handle MPI_Group_c2f PMPI_Group_c2f group_of MPI_Group_f2c PMPI_Group_f2c group_to
+    Handle MPI_Info_c2f PMPI_Info_c2f info_of MPI_Info_f2c PMPI_Info_f2c info_to
+    Handle MPI_Message_c2f PMPI_Message_c2f message_of MPI_Message_f2c PMPI_Message_f2c message_to
+    Handle MPI_Op_c2f PMPI_Op_c2f op_of MPI_Op_f2c PMPI_Op_f2c op_to
+    Handle MPI_Request_c2f PMPI_Request_c2f request_of MPI_Request_f2c PMPI_Request_f2c request_to
+    Handle MPI_Session_c2f PMPI_Session_c2f session_of MPI_Session_f2c PMPI_Session_f2c session_to
+    Handle MPI_Type_c2f PMPI_Type_c2f datatype_of MPI_Type_f2c PMPI_Type_f2c datatype_to
+    Handle MPI_Win_c2f PMPI_Win_c2f win_of MPI_Win_f2c PMPI_Win_f2c win_to
 }
-
-// A file's number here, 0 for none.
-entry! { MPI_File_c2f PMPI_File_c2f (handle: usize) -> c_int { handle as c_int } }
-entry! { MPI_File_f2c PMPI_File_f2c (handle: c_int) -> usize { file::to(file::of(handle as u32 as usize)) } }
 
 /// Statuses are the same bytes in all languages.
 macro_rules! statuses {

@@ -1,6 +1,10 @@
 //! The engine: the library of the standard ABI, reached by its table of addresses.
 
-use crate::functions::row;
+/// The place of each function in the table.
+#[allow(non_upper_case_globals, missing_docs)]
+pub mod row {
+    include!(concat!(env!("OUT_DIR"), "/rows.rs"));
+}
 
 /// What `libmpi_abi.so.1` exports for front-ends.
 #[repr(C)]
@@ -28,14 +32,14 @@ pub unsafe fn function(row: usize) -> *const () {
 }
 
 /// A standard function, by its row and its type.
+#[macro_export]
 macro_rules! call {
     ($row:expr, ($($kind:ty),*) -> $returns:ty) => {
         core::mem::transmute::<*const (), unsafe extern "C-unwind" fn($($kind),*) -> $returns>(
-            crate::engine::function($row)
+            $crate::engine::function($row)
         )
     };
 }
-pub(crate) use call;
 
 /// Ends a process whose two libraries do not belong together, when they are loaded.
 unsafe extern "C" fn check() {
@@ -43,7 +47,7 @@ unsafe extern "C" fn check() {
     let found = unsafe { ENGINE.version };
     if found != row::VERSION {
         eprintln!(
-            "alhena: the library of MPICH's ABI (libmpi.so.12) cannot use the libmpi_abi.so.1 that the loader found\n\
+            "alhena: the library with the names of another MPI library cannot use the libmpi_abi.so.1 that the loader found\n\
              alhena: seen: it was built from another table of functions\n\
              alhena: next: ldd PROGRAM | grep mpi, and take both from one installation"
         );

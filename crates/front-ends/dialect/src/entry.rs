@@ -1,6 +1,7 @@
 //! Entry points: the two names of a function.
 
 /// Exports a function as `PMPI_X` and as `MPI_X`, which a tool may define itself.
+#[macro_export]
 macro_rules! entry {
     ($mpi:ident $pmpi:ident ($($argument:ident: $kind:ty),*) -> $returns:ty { $($body:tt)* }) => {
         #[unsafe(no_mangle)]
@@ -26,4 +27,3 @@ macro_rules! entry {
         }
     };
 }
-pub(crate) use entry;

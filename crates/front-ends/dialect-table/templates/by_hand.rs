@@ -1,14 +1,8 @@
-//! Entry points that the tables cannot say.
+// Entry points that the tables cannot say.
 
 use core::ffi::c_char;
 
-use crate::engine::call;
-use crate::entry::entry;
-use crate::functions::{comm, darg, datatype, distrib, errcode, info, length, order, rank, row};
-use crate::{Handle, P, address, extent, handle, value};
-
-/// What `MPI_Get_library_version` begins with: programs look for it.
-const VERSION: &str = "MPICH Version:      4.3.0 ABI\nMPICH ABI:          16:0:4\nLibrary:            ";
+use crate::functions::{comm, darg, datatype, distrib, errcode, info, length, order, rank};
 
 /// Reads our library's version, a line.
 unsafe fn own_version() -> String {
@@ -22,7 +16,7 @@ unsafe fn own_version() -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-// Programs parse the text to know which library they run on, and what they know is MPICH.
+// Programs parse the text to know which library they run on, and know the one whose ABI they have.
 entry! { MPI_Get_library_version PMPI_Get_library_version (version: *mut u8, resultlen: *mut i32) -> i32 {
     if version.is_null() || resultlen.is_null() {
         return errcode::give(abi::ERR_ARG);
@@ -126,7 +120,7 @@ entry! { MPI_Buffer_detach_c PMPI_Buffer_detach_c (buffer: *mut usize, size: *mu
     errcode::give(code)
 } }
 
-/// Has the integers of a datatype's contents be MPICH's: orders and distributions stand among them.
+/// Has the integers of a datatype's contents be the dialect's: orders and distributions stand among them.
 unsafe fn contents(datatype: usize, integers: *mut i32, room: i64, large: bool) {
     if integers.is_null() {
         return;
