@@ -75,7 +75,44 @@ fn returns(procedure: &Procedure<'_>) -> &'static str {
     }
 }
 
+/// A body. Where the C function has a fast path, the usual case has a body of its own: Alhena's C library, and buffers in one piece.
 fn body(procedure: &Procedure<'_>, c: &str, symbol: &str, buffers: Buffers) -> String {
+    if procedure.entry.function.fast.is_none() {
+        return one_body(
+            procedure,
+            c,
+            &format!("#[unsafe(no_mangle)] unsafe extern \"C\" fn {symbol}"),
+            buffers,
+            "",
+        );
+    }
+    let dummies = procedure.dummies();
+    let mut given: Vec<String> = dummies.iter().map(|it| name(it.argument)).collect();
+    given.extend(procedure.has_ierror().then(|| "ierror".into()));
+    let mut usual = String::from("origin::is_kept()");
+    let mut bases = String::new();
+    for dummy in dummies.iter().filter(|it| matches!(it.form, Form::Choice { .. })) {
+        if buffers == Buffers::Descriptor {
+            let n = name(dummy.argument);
+            usual += &format!(" && section::is_plain({n})");
+            bases += &format!("let {n} = section::base({n});");
+        }
+    }
+    let others = format!("others_{symbol}");
+    let first = format!("if !({usual}) {{ return {others}({}); }} {bases}", given.join(", "));
+    let head = format!("#[unsafe(no_mangle)] unsafe extern \"C\" fn {symbol}");
+    let hot = one_body(procedure, c, &head, Buffers::Address, &first).replace("handle::", "own::");
+    hot + &one_body(
+        procedure,
+        c,
+        &format!("#[cold] #[inline(never)] unsafe extern \"C\" fn {others}"),
+        buffers,
+        "",
+    )
+}
+
+/// One body under the head of its function, with statements before all others.
+fn one_body(procedure: &Procedure<'_>, c: &str, head: &str, buffers: Buffers, first: &str) -> String {
     let dummies = procedure.dummies();
     // Where buffers come as descriptors, the compiler calls as C does, and text comes as a descriptor, too.
     let described = buffers == Buffers::Descriptor && procedure.has_choice();
@@ -159,8 +196,7 @@ fn body(procedure: &Procedure<'_>, c: &str, symbol: &str, buffers: Buffers) -> S
     };
     format!(
         "// SAFETY: the program's arguments, under MPI's contract.\n\
-         #[unsafe(no_mangle)] unsafe extern \"C\" fn {symbol}({}) {returns}{{ unsafe {{ \
-         {work} }} }}\n",
+         {head}({}) {returns}{{ unsafe {{ {first} {work} }} }}\n",
         parameters.join(", ")
     )
 }

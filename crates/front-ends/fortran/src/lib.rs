@@ -28,6 +28,7 @@ mod length;
 mod logical;
 mod names;
 mod origin;
+mod own;
 mod place;
 mod section;
 mod sentinel;
@@ -48,7 +49,7 @@ mod procedures {
     use crate::names::{address_of, alias};
     use crate::place::{P, give, missing};
     use crate::{
-        attribute, callback, handle, index, length, logical, origin, section, sentinel, staged, text,
+        attribute, callback, handle, index, length, logical, origin, own, section, sentinel, staged, text,
     };
 
     include!(concat!(env!("OUT_DIR"), "/procedures.rs"));

@@ -169,6 +169,32 @@ pub unsafe fn start(buffer: P) -> P {
     sentinel::buffer(unsafe { descriptor(buffer) }.base)
 }
 
+/// Whether the elements of a buffer lie one behind the other; of buffers without elements it may say no.
+///
+/// # Safety
+/// A descriptor.
+#[inline(always)]
+pub unsafe fn is_plain(buffer: P) -> bool {
+    // SAFETY: the caller's promise.
+    let it = unsafe { descriptor(buffer) };
+    let mut next = it.element as isize;
+    it.dimensions().iter().all(|it| {
+        let fits = it.stride == next;
+        next = next.wrapping_mul(it.extent);
+        fits
+    })
+}
+
+/// Where a buffer begins in memory.
+///
+/// # Safety
+/// A descriptor.
+#[inline(always)]
+pub unsafe fn base(buffer: P) -> P {
+    // SAFETY: the caller's promise.
+    unsafe { descriptor(buffer) }.base
+}
+
 /// Whether a buffer is `MPI_IN_PLACE`.
 ///
 /// # Safety
