@@ -128,7 +128,7 @@ impl State {
 
     #[inline]
     fn advance(&mut self) -> bool {
-        let mut happened = engine::poll(self) > 0;
+        let mut happened = Linked::poll(self) > 0;
         // Threads that wait for what a lost peer was to bring about learn of it, too.
         happened |= self.take_losses();
         if self.requests.has_work() {
