@@ -228,11 +228,11 @@ pub fn who_comes_back_learns_who_is_back<B: Btl>(mut world: Endpoints<B>) {
         // Both have sent their words before either takes the other's.
         let told = calls().any(|_| {
             (0..=at).for_each(|end| world.no_event(end));
-            let told = both
-                .iter()
-                .zip(&mut farewells)
-                .map(|(&(end, _), own)| own.advance(&mut world.ends[end], count));
-            told.fold(true, |all, told| all && told)
+            let mut all_told = true;
+            for (&(end, _), own) in both.iter().zip(&mut farewells) {
+                all_told &= own.advance(&mut world.ends[end], count);
+            }
+            all_told
         });
         assert!(told);
         let known = calls().any(|_| {
@@ -270,7 +270,7 @@ pub fn an_awaited_end_is_noticed<B: Btl>(mut world: Endpoints<B>) {
         assert!(receiver.next_arrival().is_none());
         match next_event(receiver) {
             None => {}
-            Some(Event::PeerLost(peer)) if peer == Peer(0) => losses += 1,
+            Some(Event::PeerLost(Peer(0))) => losses += 1,
             Some(event) => panic!("{event:?} at the end of a process"),
         }
         if losses > 0 && call % 1000 == 0 {
