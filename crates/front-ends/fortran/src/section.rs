@@ -178,6 +178,9 @@ pub unsafe fn is_plain(buffer: P) -> bool {
     // SAFETY: the caller's promise.
     let it = unsafe { descriptor(buffer) };
     let mut next = it.element as isize;
+    if let [only] = it.dimensions() {
+        return only.stride == next;
+    }
     it.dimensions().iter().all(|it| {
         let fits = it.stride == next;
         next = next.wrapping_mul(it.extent);
