@@ -51,7 +51,7 @@ pub fn passed(dialect: &Dialect, function: &Function, argument: &Argument, wide:
     };
     let word = kind.word;
     if HANDLES.contains(&word) {
-        return handle(argument, &n);
+        return handle(function, argument, &n);
     }
     match (word, &argument.shape) {
         ("status", Shape::One) if argument.direction == Direction::In => Passed {
@@ -99,6 +99,9 @@ pub fn passed(dialect: &Dialect, function: &Function, argument: &Argument, wide:
         (_, Shape::Bounded(bound)) => text(function, &n, bound),
         ("ptr", _) if argument.is(Mark::Attribute) && argument.direction == Direction::Out => {
             Passed { after: attribute(function, &n), ..same(n.clone(), "P") }
+        }
+        ("ptr", _) if argument.is(Mark::Detached) => {
+            Passed { after: format!("if code == 0 {{ address::detached({n}); }}"), ..same(n.clone(), "P") }
         }
         _ => number(dialect, function, argument, wide, &n),
     }
@@ -175,7 +178,7 @@ fn number(dialect: &Dialect, function: &Function, argument: &Argument, wide: boo
     }
 }
 
-fn handle(argument: &Argument, n: &str) -> Passed {
+fn handle(function: &Function, argument: &Argument, n: &str) -> Passed {
     let kind = argument.word();
     let comes = if kind == "file" { "usize" } else { "Handle" };
     let input = argument.direction == Direction::In;
@@ -183,7 +186,10 @@ fn handle(argument: &Argument, n: &str) -> Passed {
         Shape::One if input => Passed {
             comes: comes.into(),
             goes: "usize".into(),
-            value: format!("{kind}::of({n})"),
+            value: match kind {
+                "comm" if function.fast.is_some() => format!("comm::quick({n})"),
+                _ => format!("{kind}::of({n})"),
+            },
             ..Passed::default()
         },
         Shape::One => Passed {

@@ -140,24 +140,37 @@ fn mask(dialect: &Dialect, kind: &str) -> String {
     )
 }
 
-/// Classes by their values; codes that the program made lie above the last one of either ABI.
+/// Classes by their values; codes that the program made lie above the last one of either ABI, and any other number stays.
 fn errcode(dialect: &Dialect) -> String {
-    let last = dialect.number("ERR_LASTCODE").expect("a dialect has a last error code");
-    let ours = abi::ERR_LASTCODE;
+    let number = |name: &str| dialect.number(name).unwrap_or_else(|| panic!("a dialect has MPI_{name}"));
+    let (last, ours) = (number("ERR_LASTCODE"), i64::from(abi::ERR_LASTCODE));
+    let known: Vec<(i64, i64)> = pairs(dialect, "errcode").chain([(last, ours)]).collect();
+    let is_class = |it: &&abi::Constant| it.name.starts_with("MPI_ERR_") || it.name.starts_with("MPI_T_ERR_");
+    // A class that the dialect lacks becomes its next of kin, and a number that is none there none of ours.
+    let (mut lacking, mut taken) = (Vec::new(), Vec::new());
+    for class in abi::ALL.iter().filter(|it| it.ctype == "int").filter(is_class) {
+        if !known.iter().any(|(_, ours)| *ours == class.value) {
+            let kin = if class.name == "MPI_ERR_ERRHANDLER" { "ERR_ARG" } else { "ERR_OTHER" };
+            lacking.push((class.value, number(kin)));
+        }
+        // Above the last class a number is a code that the program made.
+        if class.value <= last {
+            taken.push((class.value, i64::from(i32::MIN)));
+        }
+    }
+    let of = arms(known.iter().copied().chain(taken));
+    let to = arms(known.iter().map(|(theirs, ours)| (*ours, *theirs)).chain(lacking));
     module(
         "errcode",
         &format!(
-            "pub fn of(it: i32) -> i32 {{ match it {{ {} {}..=i32::MAX => it - {last} + {ours}, _ => i32::MIN }} }}\n\
-             pub fn to(it: i32) -> i32 {{ match it {{ {} {}..=i32::MAX => it.saturating_sub({ours}).saturating_add({last}), \
-             _ => {} }} }}\n\
+            "pub fn of(it: i32) -> i32 {{ match it {{ {of} {}..=i32::MAX => it - {last} + {ours}, _ => it }} }}\n\
+             pub fn to(it: i32) -> i32 {{ match it {{ {to} {}..=i32::MAX => it.saturating_sub({ours}).saturating_add({last}), \
+             _ => it }} }}\n\
              /// What a function returns.\n\
              #[inline(always)] pub fn give(it: i32) -> i32 {{ if it == 0 {{ 0 }} else {{ other(it) }} }}\n\
              #[cold] #[inline(never)] fn other(it: i32) -> i32 {{ to(it) }}\n",
-            arms(pairs(dialect, "errcode")),
             last + 1,
-            arms(swapped(dialect, "errcode")),
-            i64::from(ours) + 1,
-            dialect.number("ERR_OTHER").expect("a dialect has MPI_ERR_OTHER"),
+            ours + 1,
         ),
     )
 }
@@ -224,19 +237,22 @@ fn handle(dialect: &Dialect, kind: &str) -> String {
     module(kind, &format!("{body}pub const NULL: usize = {};\n", null.unwrap_or_default()))
 }
 
-/// Communicators: those that each program has stand in the same order in both ABIs. The null one is no handle of ours, so the
-/// library refuses it as it is.
+/// Communicators: those that each program has stand in the same order in both ABIs. The null one is no handle of ours, so
+/// where it is only refused (`quick`) it may stay what it is.
 fn communicators(dialect: &Dialect) -> String {
     let world = dialect.number("COMM_WORLD").expect("a dialect has MPI_COMM_WORLD");
     let own = dialect.number("COMM_SELF").expect("a dialect has MPI_COMM_SELF");
+    let null = dialect.number("COMM_NULL").expect("a dialect has MPI_COMM_NULL");
     let ours = abi::COMM_WORLD.0;
     assert!(own == world + 1 && abi::COMM_SELF.0 == ours + 1, "the order is used");
     format!(
-        "#[inline(always)] pub fn of(it: Handle) -> usize {{\n\
+        "pub fn of(it: Handle) -> usize {{ if it as u32 == {null} {{ {} }} else {{ quick(it) }} }}\n\
+         #[inline(always)] pub fn quick(it: Handle) -> usize {{\n\
          let it = it as u32;\n\
          if it.wrapping_sub({world}) < 2 {{ return it.wrapping_sub({world} - {ours}) as usize; }}\n\
          it as usize }}\n\
          #[inline] pub fn to(it: usize) -> Handle {{ (match it as u32 {{ {} dynamic => dynamic }}) as Handle }}\n",
+        abi::COMM_NULL.0,
         arms(swapped(dialect, "comm")),
     )
 }
@@ -327,6 +343,7 @@ fn objects(kind: &str, constants: &[&Constant]) -> String {
         if matches!(kind, "comm" | "datatype" | "request") { "#[inline(always)]" } else { "#[inline]" };
     format!(
         "{inline} pub fn of(it: Handle) -> usize {{ object::value(it) }}\n\
+         {inline} pub fn quick(it: Handle) -> usize {{ object::value(it) }}\n\
          #[inline] pub fn to(it: usize) -> Handle {{ match it {{ {arms} _ => object::dynamic(it) }} }}\n"
     )
 }

@@ -15,6 +15,18 @@ pub fn buffer(it: P) -> P {
 /// What a program is given for an automatic buffer, which it cannot have made.
 pub const AUTOMATIC: usize = abi::BUFFER_AUTOMATIC;
 
+/// Has the program see the automatic buffer that was detached by its own name.
+///
+/// # Safety
+/// Null, or the program's place with what was detached.
+pub unsafe fn detached(place: P) {
+    // SAFETY: the caller's promise.
+    if !place.is_null() && unsafe { *place.cast::<usize>() } == abi::BUFFER_AUTOMATIC {
+        // SAFETY: as above.
+        unsafe { *place.cast::<usize>() = AUTOMATIC };
+    }
+}
+
 /// Whether a buffer is not looked at.
 pub fn is_in_place(it: P) -> bool {
     it.addr() == abi::IN_PLACE
