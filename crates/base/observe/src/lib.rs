@@ -59,6 +59,8 @@ mod at {
     pub const RANK: usize = 2;
     pub const LEVEL: usize = 3;
     pub const UNSEEN: usize = 4;
+    pub const DEADLOCK_AFTER: usize = 5;
+    pub const DEADLOCK_ENDS: usize = 6;
 }
 
 /// How large the sections are.
@@ -171,6 +173,19 @@ impl Section {
         self.header(at::RANK).store(rank.into(), Relaxed);
         self.header(at::PID).store(std::process::id().into(), Relaxed);
         self.header(at::LEVEL).store(level as u64, Relaxed);
+    }
+
+    /// The owner: when waits count as long, in milliseconds, and whether a dead-lock ends the job. Waits are shown from then on.
+    pub fn find_deadlocks(&self, after: Duration, ends: bool) {
+        self.header(at::DEADLOCK_ENDS).store(ends.into(), Relaxed);
+        self.header(at::DEADLOCK_AFTER).store(after.as_millis() as u64, Relaxed);
+    }
+
+    /// What [`Section::find_deadlocks`] has set; `None`: dead-locks are not looked for.
+    pub fn deadlocks(&self) -> Option<(Duration, bool)> {
+        let after = self.header(at::DEADLOCK_AFTER).load(Relaxed);
+        let ends = self.header(at::DEADLOCK_ENDS).load(Relaxed) != 0;
+        (after != 0).then(|| (Duration::from_millis(after), ends))
     }
 
     /// The owner: what it does.

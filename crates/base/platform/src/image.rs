@@ -73,6 +73,8 @@ pub struct Module {
     pub path: PathBuf,
     /// Its build-id; empty: it has none.
     pub build_id: Vec<u8>,
+    /// It is a shared object, and not the program.
+    pub is_library: bool,
     /// What the loader has added to the addresses of the file.
     pub bias: u64,
     /// From its first to its last loaded byte.
@@ -131,6 +133,7 @@ unsafe extern "C" fn module_of(info: *mut libc::dl_phdr_info, _size: usize, sear
     search.found = Some(Module {
         path: PathBuf::from(OsStr::from_bytes(name)),
         build_id: ids.next().unwrap_or_default().to_vec(),
+        is_library: !name.is_empty(),
         bias: info.dlpi_addr,
         range: start..end,
     });

@@ -23,6 +23,7 @@
 //! | [`processor`]  | `getcpu(2)`, `sched_getaffinity(2)`             | who shares a processor                |
 //! | [`ptracer`]    | `prctl(PR_SET_PTRACER)`                         | single copy under Yama                |
 //! | [`random`]     | `getrandom(2)`                                  | secrets by which processes know each other |
+//! | [`stack`]      | `_Unwind_Backtrace` of libgcc_s                 | where a thread waits                  |
 //! | [`tcp`]        | `connect(2)`, `listen(2)`, `sendmsg(2)`         | connections that never block          |
 //! | [`thread`]     | `pthread_self(3)`, `pthread_sigmask(3)`         | which thread calls; threads of the library |
 //! | [`timer`]      | `timerfd_create(2)`                             | a time among descriptors              |
@@ -55,6 +56,7 @@ pub mod private_block;
 pub mod processor;
 pub mod ptracer;
 pub mod random;
+pub mod stack;
 pub mod tcp;
 pub mod thread;
 pub mod timer;

@@ -6,6 +6,12 @@ pub fn current() -> usize {
     unsafe { libc::pthread_self() as usize }
 }
 
+/// The kernel's number of the calling thread, in the process's own pid namespace.
+pub fn kernel_id() -> i32 {
+    // SAFETY: no arguments, and it cannot fail.
+    unsafe { libc::gettid() }
+}
+
 /// Runs `start` with all signals blocked, so that a thread started by it never runs the program's handlers.
 pub fn without_signals<T>(start: impl FnOnce() -> T) -> T {
     // SAFETY: both sets are plain data that the calls fill; the mask is put back as it was.

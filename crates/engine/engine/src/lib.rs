@@ -119,5 +119,5 @@ pub use requests::{
     Advance, Afterlife, Blocking, Fate, Operation, Requesting, Requests, advance_all, with, with_as,
 };
 pub use variables::VARIABLES;
-pub use wait::{Interest, Progress, wait, wait_until};
+pub use wait::{Interest, Progress, Reason, wait, wait_until};
 pub use waiting::{How, Mode, Threads};

@@ -13,8 +13,8 @@ use mtl_ofi::Ofi;
 use mtl_portals::PortalsMtl;
 use mtl_shmem::ShmemMtl;
 use pml::{
-    Counters, Data, Done, FastMessages, LayerState, MessageId, MessageLayer, Mode, Notice, Origin, Pattern,
-    Receives, ReqId, SendTo, Sends, Sent,
+    Awaited, Counters, Data, Done, FastMessages, LayerState, MessageId, MessageLayer, Mode, Notice, Origin,
+    Pattern, Receives, ReqId, SendTo, Sends, Sent,
 };
 use pml_cm::Cm;
 use pml_ob1::{Config, Ob1};
@@ -304,6 +304,14 @@ impl P2p {
         on_layer!(&self.layer, layer => layer.changes()).wrapping_add(self.active.changes())
     }
 
+    /// Whether all that was sent has come to where the peers find it, as far as it can be known here: nothing waits for room
+    /// or for a connection, and no network carries it any more. For what is rare: it asks about each peer.
+    pub fn is_settled(&self) -> bool {
+        let waits = on_layer!(&self.layer, layer => layer.waits_for_room() || layer.needs_turn());
+        let known = 0..self.peers.next().0;
+        !waits && self.bml.is_flushed() && !known.into_iter().any(|peer| self.bml.owes(Peer(peer)))
+    }
+
     /// Announces that the owner is going to sleep; see [`btl::Btl::arm`].
     pub fn arm(&mut self) -> Option<Sleep> {
         // Kernels take acknowledgements of what was sent without a word.
@@ -397,6 +405,7 @@ impl P2p {
         needs_turn() -> bool;
         contexts() -> u32;
         each_awaited(seen: &mut dyn FnMut(u32, Option<Peer>));
+        awaited(id: ReqId) -> Option<Awaited>;
         matches_below() -> bool;
         counters() -> Counters;
         #[inline]

@@ -14,7 +14,7 @@ use std::any::Any;
 
 use abi::{Error, Result};
 use mem::Slab;
-use pml::Done;
+use pml::{Done, ReqId};
 
 use crate::domain::Token;
 use crate::wait::Progress;
@@ -42,6 +42,11 @@ pub trait Operation<S>: Any {
 
     /// How a call that waits for this request alone goes on with it, where that is more than waiting for progress.
     fn blocking(&self) -> Option<Blocking<S>> {
+        None
+    }
+
+    /// The one request of the message layer whose end is the end of this one, if that is all there is to it.
+    fn stands_for(&self) -> Option<ReqId> {
         None
     }
 

@@ -1,8 +1,10 @@
 //! Waiting on the library's state: [`waiting`]'s loop with the engine's lock, progress and doorbell.
 
-use std::time::Instant;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use btl::Sleep;
+use observe::{Kind, Need, Part, Targets, Wait};
 use platform::waiter::Policy;
 use pml::ReqId;
 use waiting::{Host, How, Mode, Threads};
@@ -43,12 +45,40 @@ pub trait Progress: Owner {
     fn must_look_for_losses(&self) -> bool;
     /// Looks for such; whether something was found, which progress takes.
     fn look_for_losses(&mut self) -> bool;
+    /// Whether nothing that this process has sent is still under way to others: what it waits for then depends on what
+    /// others do, and on nothing that it does itself.
+    fn is_settled(&self) -> bool;
+    /// What a wait for a request of the message layer is for.
+    fn request(&self, id: ReqId) -> Reason;
+}
+
+/// What a wait is for, for the launcher to see (`observe`).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Reason {
+    /// The call, as programs name it, where no other name is found for it.
+    pub call: &'static str,
+    /// How many of the parts are needed.
+    pub need: Need,
+    /// What it is for.
+    pub parts: Vec<Part>,
+}
+
+impl Reason {
+    /// Something that no rank of the job alone brings about, or of which that is not known.
+    pub fn outside() -> Reason {
+        let part =
+            Part { kind: Kind::Other, need: Need::All, targets: Targets::Outside, tag: None, context: 0 };
+        Reason { call: "", need: Need::All, parts: vec![part] }
+    }
 }
 
 impl<S: Progress> Host for Token<S> {
     type State = S;
     type Interest = Interest;
     type Armed = Sleep;
+    type Reason = Reason;
+    /// The slot; see [`observe::Section::begin_wait`].
+    type Shown = Option<usize>;
 
     #[inline(always)]
     fn with<R>(&mut self, f: impl FnOnce(&mut S) -> R) -> R {
@@ -111,6 +141,38 @@ impl<S: Progress> Host for Token<S> {
         state.look_for_losses()
     }
 
+    fn shows_after() -> Option<Duration> {
+        observe::own().and_then(observe::Section::deadlocks).map(|_| observe::QUIET)
+    }
+
+    #[cold]
+    fn show(&mut self, since: Instant, mut why: impl FnMut(&mut S) -> Reason) -> Option<Option<usize>> {
+        let section = observe::own()?;
+        // The loader's lock may be taken for this, which another thread may have that waits for the state.
+        let frames = frames(section);
+        let mut state = self.lock();
+        if !state.is_settled() {
+            return None;
+        }
+        let Reason { call, need, parts } = why(&mut state);
+        let waited = since.elapsed().as_nanos() as u64;
+        let wait = Wait {
+            thread: platform::thread::kernel_id(),
+            since: platform::clock::nanoseconds().saturating_sub(waited),
+            call: call.to_owned(),
+            frames,
+            need,
+            parts,
+        };
+        Some(section.begin_wait(&wait))
+    }
+
+    fn hide(_state: &mut S, slot: Option<usize>) {
+        if let Some(section) = observe::own() {
+            section.end_wait(slot);
+        }
+    }
+
     fn sleep(&self, armed: Sleep, deadline: Option<Instant>) {
         match armed {
             Sleep::Word { address, expected } => sleep_on(address, expected, deadline),
@@ -124,6 +186,26 @@ impl<S: Progress> Host for Token<S> {
     fn sleep_parked(&self, word: &std::sync::atomic::AtomicU32, value: u32, deadline: Option<Instant>) {
         sleep_on(word.as_ptr() as usize, value, deadline);
     }
+}
+
+/// Where the calling thread is: the innermost frame of the library that the program has called, then those of the program. In
+/// a program that holds the library itself, all.
+fn frames(section: &observe::Section) -> Vec<u64> {
+    /// Frames of the library that may lie before those of the program.
+    const OWN: usize = 48;
+    /// Several threads may come here, and the table of modules has one writer.
+    static ONE: Mutex<()> = Mutex::new(());
+    let mut frames = platform::stack::return_addresses(OWN + observe::FRAMES);
+    let is_own =
+        platform::image::module_at(self::frames as *const () as u64).filter(|module| module.is_library);
+    if let Some(own) = is_own {
+        let inside = frames.iter().take_while(|&frame| own.range.contains(frame)).count();
+        frames.drain(..inside.saturating_sub(1));
+    }
+    frames.truncate(observe::FRAMES);
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    frames.iter().for_each(|&frame| section.note_address(frame));
+    frames
 }
 
 /// Sleeps on a futex word until it is woken or `deadline` passes.
@@ -141,11 +223,12 @@ fn sleep_on(word: usize, value: u32, deadline: Option<Instant>) {
 pub fn wait<S: Progress, R>(
     t: &mut Token<S>,
     how: How<Interest>,
+    why: impl FnMut(&mut S) -> Reason,
     ready: impl FnMut(&mut S) -> Option<R>,
 ) -> R {
     let _pin = Pin::<S>::of(t);
     let policy = t.lock().policy();
-    let result = waiting::wait(t, policy, how, ready);
+    let result = waiting::wait(t, policy, how, why, ready);
     see_to_connections(t);
     result
 }
@@ -155,11 +238,12 @@ pub fn wait_until<S: Progress, R>(
     t: &mut Token<S>,
     how: How<Interest>,
     deadline: Instant,
+    why: impl FnMut(&mut S) -> Reason,
     ready: impl FnMut(&mut S) -> Option<R>,
 ) -> Option<R> {
     let _pin = Pin::<S>::of(t);
     let policy = t.lock().policy();
-    let result = waiting::wait_until(t, policy, how, Some(deadline), ready);
+    let result = waiting::wait_until(t, policy, how, Some(deadline), why, ready);
     see_to_connections(t);
     result
 }

@@ -95,6 +95,14 @@ impl Progress for Counter {
     fn look_for_losses(&mut self) -> bool {
         false
     }
+
+    fn is_settled(&self) -> bool {
+        false
+    }
+
+    fn request(&self, _: pml::ReqId) -> engine::Reason {
+        engine::Reason::outside()
+    }
 }
 
 fn publish(number: u32) {
@@ -110,7 +118,12 @@ fn works_apart(t: &mut Token<Counter>) {
             let work = move || std::thread::sleep(Duration::from_micros(item * 20));
             engine::run_apart(t, work, |state: &mut Counter, ()| state.done += 1).unwrap();
         }
-        engine::wait(t, how, |state: &mut Counter| (state.done == round * 8).then_some(()));
+        engine::wait(
+            t,
+            how,
+            |_: &mut Counter| engine::Reason::outside(),
+            |state: &mut Counter| (state.done == round * 8).then_some(()),
+        );
     }
 }
 
@@ -148,10 +161,20 @@ fn lanes_do_not_stop_each_other(t: &mut Token<Counter>) {
     for item in 0..8 {
         let lane = if item % 2 == 0 { Lane::Pool } else { Lane::Own { key: 100, most: 2 } };
         engine::run_blocking(lane, |_| (), |state: &mut Counter, ()| state.done += 1).unwrap();
-        engine::wait(t, How::Active, |state: &mut Counter| (state.done == item + 1).then_some(()));
+        engine::wait(
+            t,
+            How::Active,
+            |_: &mut Counter| engine::Reason::outside(),
+            |state: &mut Counter| (state.done == item + 1).then_some(()),
+        );
     }
     (0..40).for_each(|_| go.send(()).unwrap());
-    engine::wait(t, How::Parked(Interest::Change), |state: &mut Counter| (state.done == 48).then_some(()));
+    engine::wait(
+        t,
+        How::Parked(Interest::Change),
+        |_: &mut Counter| engine::Reason::outside(),
+        |state: &mut Counter| (state.done == 48).then_some(()),
+    );
     for lane in 0..10 {
         let order = order.lock().unwrap();
         let of_lane: Vec<u64> = order.iter().copied().filter(|item| item % 10 == lane).collect();

@@ -175,6 +175,14 @@ impl Progress for State {
     fn look_for_losses(&mut self) -> bool {
         self.p2p.look_for_losses(|_| false)
     }
+
+    fn is_settled(&self) -> bool {
+        false
+    }
+
+    fn request(&self, _: pml::ReqId) -> engine::Reason {
+        engine::Reason::outside()
+    }
 }
 
 impl Linked for State {
@@ -226,9 +234,14 @@ fn program(bml: Bml, rank: usize, count: usize) {
         assert_eq!(byte, [round; 64]);
     }
     let all = REQUESTS * count as u64;
-    engine::wait(&mut t, How::Parked(Interest::Change), |state: &mut State| {
-        (state.answers == all && state.handled.iter().all(|&handled| handled == REQUESTS)).then_some(())
-    });
+    engine::wait(
+        &mut t,
+        How::Parked(Interest::Change),
+        |_: &mut State| engine::Reason::outside(),
+        |state: &mut State| {
+            (state.answers == all && state.handled.iter().all(|&handled| handled == REQUESTS)).then_some(())
+        },
+    );
     // No process leaves before all have what they wait for.
     for step in 1..count {
         let partner = [(rank + step) % count, (rank + count - step) % count];
@@ -245,15 +258,23 @@ fn program(bml: Bml, rank: usize, count: usize) {
             finish(&mut t, id);
         }
     }
-    engine::wait(&mut t, How::Active, |state: &mut State| {
-        (state.p2p.idle() && state.p2p.bml.is_flushed()).then_some(())
-    });
+    engine::wait(
+        &mut t,
+        How::Active,
+        |_: &mut State| engine::Reason::outside(),
+        |state: &mut State| (state.p2p.idle() && state.p2p.bml.is_flushed()).then_some(()),
+    );
     let state = t.lock();
     assert_eq!((state.p2p.strays(), state.p2p.active().bad_frames()), (0, 0));
 }
 
 fn finish(t: &mut Token<State>, id: ReqId) {
-    let done = engine::wait(t, How::Parked(Interest::Request(id)), |state: &mut State| state.p2p.take(id));
+    let done = engine::wait(
+        t,
+        How::Parked(Interest::Request(id)),
+        |_: &mut State| engine::Reason::outside(),
+        |state: &mut State| state.p2p.take(id),
+    );
     assert_eq!(done.error, abi::SUCCESS);
 }
 

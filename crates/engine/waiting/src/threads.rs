@@ -35,9 +35,10 @@ impl<I> Parked<I> {
     }
 
     /// Sleeps until the thread is woken or `deadline` passes, by `wait(word, value)`, which returns when the word no
-    /// longer has that value, or for no reason.
+    /// longer has that value, or for no reason. After a deadline it may sleep again.
     pub(crate) fn sleep(&self, deadline: Option<Instant>, wait: impl Fn(&AtomicU32, u32)) {
-        if self.word.compare_exchange(WAITS, SLEEPS, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+        let before = self.word.compare_exchange(WAITS, SLEEPS, Ordering::Relaxed, Ordering::Relaxed);
+        if matches!(before, Ok(WAITS) | Err(SLEEPS)) {
             while !self.is_woken() && deadline.is_none_or(|deadline| Instant::now() < deadline) {
                 wait(&self.word, SLEEPS);
             }

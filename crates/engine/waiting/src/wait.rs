@@ -13,6 +13,9 @@
 //! transport notices it. So a wait has them looked for now and then, whether it gets nothing or is served all the time,
 //! also out of its sleep; a look that finds nothing is no turn, so that it hides no wake-up that was lost.
 //!
+//! **Long waits are shown.** A wait that has lasted for [`Host::shows_after`] leaves what it is for where others see it, and
+//! takes that back before it does anything else. That is no turn either: it polls nothing.
+//!
 //! No lock is held while asleep. A transport that has room again, or a descriptor that is ready, ends the sleep as a
 //! message does (`btl::Btl::arm`).
 
@@ -31,6 +34,10 @@ pub trait Host {
     type Interest;
     /// What to sleep on.
     type Armed: Copy;
+    /// What a wait is for, for others to see.
+    type Reason;
+    /// A wait that others see.
+    type Shown;
 
     /// Runs `f` with the state locked; afterwards, with the lock given back, wakes the threads that [`Threads::news`]
     /// names.
@@ -62,6 +69,16 @@ pub trait Host {
     fn must_look_for_losses(state: &Self::State) -> bool;
     /// Looks for such; whether something was found, which progress takes.
     fn look_for_losses(state: &mut Self::State) -> bool;
+    /// After which time waits are shown; `None`: nothing would see them.
+    fn shows_after() -> Option<Duration>;
+    /// Shows a wait that began at `since`, with the state unlocked; `None`: not now.
+    fn show(
+        &mut self,
+        since: Instant,
+        why: impl FnMut(&mut Self::State) -> Self::Reason,
+    ) -> Option<Self::Shown>;
+    /// A wait is shown no more.
+    fn hide(state: &mut Self::State, shown: Self::Shown);
     /// Sleeps on what was armed, until it is rung, `deadline` passes, or for no reason.
     fn sleep(&self, armed: Self::Armed, deadline: Option<Instant>);
     /// Sleeps while `word` has `value`, until it is woken, `deadline` passes, or for no reason.
@@ -109,6 +126,55 @@ impl Looks {
     }
 }
 
+/// How a thread shows what it waits for, once it has waited for long.
+struct Display<H: Host> {
+    /// When it first was about to sleep.
+    since: Option<Instant>,
+    /// When to show it: once it has slept for some time, whatever woke it before; `None`: never, or it is shown.
+    next: Option<Instant>,
+    shown: Option<H::Shown>,
+}
+
+impl<H: Host> Display<H> {
+    fn new() -> Display<H> {
+        Display { since: None, next: None, shown: None }
+    }
+
+    /// The thread is about to sleep.
+    fn begin(&mut self) {
+        if let Some(after) = H::shows_after() {
+            let now = Instant::now();
+            self.since.get_or_insert(now);
+            self.next = Some(now + after);
+        }
+    }
+
+    /// Shows the wait, if it is time for that.
+    fn show(&mut self, host: &mut H, why: impl FnMut(&mut H::State) -> H::Reason) {
+        let (Some(since), Some(next)) = (self.since, self.next) else { return };
+        if Instant::now() < next {
+            return;
+        }
+        self.shown = host.show(since, why);
+        match self.shown {
+            Some(_) => self.next = None,
+            None => self.begin(),
+        }
+    }
+
+    /// The thread goes on, or asks whether it may.
+    fn hide(&mut self, state: &mut H::State) {
+        if let Some(shown) = self.shown.take() {
+            H::hide(state, shown);
+        }
+    }
+}
+
+/// The earliest of some moments.
+fn earliest<const N: usize>(moments: [Option<Instant>; N]) -> Option<Instant> {
+    moments.into_iter().flatten().min()
+}
+
 /// How a thread waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum How<I> {
@@ -118,18 +184,19 @@ pub enum How<I> {
     Active,
 }
 
-/// Waits until `ready` gives a result, making progress meanwhile.
+/// Waits until `ready` gives a result, making progress meanwhile. `why`: what it waits for.
 #[inline]
 pub fn wait<H: Host, R>(
     host: &mut H,
     policy: Policy,
     how: How<H::Interest>,
+    why: impl FnMut(&mut H::State) -> H::Reason,
     ready: impl FnMut(&mut H::State) -> Option<R>,
 ) -> R
 where
     H::Interest: Clone,
 {
-    match wait_until(host, policy, how, None, ready) {
+    match wait_until(host, policy, how, None, why, ready) {
         Some(result) => result,
         None => unreachable!("a wait without a deadline ends with a result"),
     }
@@ -157,6 +224,7 @@ pub fn wait_until<H: Host, R>(
     policy: Policy,
     how: How<H::Interest>,
     deadline: Option<Instant>,
+    mut why: impl FnMut(&mut H::State) -> H::Reason,
     mut ready: impl FnMut(&mut H::State) -> Option<R>,
 ) -> Option<R>
 where
@@ -164,6 +232,7 @@ where
 {
     let mut waiter = Waiter::new(policy);
     let (mut role, mut looks, mut served) = (false, Looks::NotYet, 0_u32);
+    let mut display = Display::new();
     let is_late = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
     loop {
         let step = host.with(|state| {
@@ -205,7 +274,7 @@ where
         match step {
             Stretch::Over(result) => return Some(result),
             Stretch::Park(parked) => {
-                park(host, &parked, policy, deadline);
+                park(host, &parked, policy, deadline, &mut display, &mut why);
                 if is_late() {
                     return host.with(|state| give_up::<H, R>(state, &mut role, &mut ready, Some(&parked)));
                 }
@@ -222,7 +291,8 @@ where
             }
             Stretch::Polled { .. } | Stretch::Nothing => {
                 looks.look(host);
-                if let Some(result) = sleep(host, &mut role, deadline, &mut looks, &mut ready) {
+                let timers = (&mut looks, &mut display);
+                if let Some(result) = sleep(host, &mut role, deadline, timers, &mut why, &mut ready) {
                     return Some(result);
                 }
                 if is_late() {
@@ -255,12 +325,28 @@ fn give_up<H: Host, R>(
 const SHORTER: u32 = 16;
 
 /// Waits until another thread wakes this one.
-fn park<H: Host>(host: &H, parked: &Parked<H::Interest>, policy: Policy, deadline: Option<Instant>) {
+fn park<H: Host>(
+    host: &mut H,
+    parked: &Parked<H::Interest>,
+    policy: Policy,
+    deadline: Option<Instant>,
+    display: &mut Display<H>,
+    why: &mut impl FnMut(&mut H::State) -> H::Reason,
+) {
     let mut waiter = Waiter::new(Policy { spin: policy.spin / SHORTER, ..policy });
     while !parked.is_woken() {
         if waiter.idle() {
-            return parked.sleep(deadline, |word, value| host.sleep_parked(word, value, deadline));
+            display.begin();
+            while !parked.is_woken() && deadline.is_none_or(|deadline| Instant::now() < deadline) {
+                display.show(host, &mut *why);
+                let until = earliest([deadline, display.next]);
+                parked.sleep(until, |word, value| host.sleep_parked(word, value, until));
+            }
+            break;
         }
+    }
+    if display.shown.is_some() {
+        host.with(|state| display.hide(state));
     }
 }
 
@@ -269,7 +355,8 @@ fn sleep<H: Host, R>(
     host: &mut H,
     role: &mut bool,
     deadline: Option<Instant>,
-    looks: &mut Looks,
+    (looks, display): (&mut Looks, &mut Display<H>),
+    why: &mut impl FnMut(&mut H::State) -> H::Reason,
     ready: &mut impl FnMut(&mut H::State) -> Option<R>,
 ) -> Option<R> {
     enum Nap<A, R> {
@@ -307,17 +394,22 @@ fn sleep<H: Host, R>(
             None
         }
         Nap::Sleep(armed) => {
+            display.begin();
             // Whatever has rung meanwhile ends the next of these sleeps at once.
             loop {
-                let until = [deadline, looks.next()].into_iter().flatten().min();
-                host.sleep(armed, until);
-                let Some(look) = looks.next() else { break };
+                display.show(host, &mut *why);
+                let timer = earliest([looks.next(), display.next]);
+                host.sleep(armed, earliest([deadline, timer]));
+                let Some(timer) = timer else { break };
                 let now = Instant::now();
-                if now < look || deadline.is_some_and(|deadline| deadline <= now) || looks.look(host) {
+                if now < timer || deadline.is_some_and(|deadline| deadline <= now) || looks.look(host) {
                     break;
                 }
             }
-            host.with(wake_up::<H>);
+            host.with(|state| {
+                display.hide(state);
+                wake_up::<H>(state);
+            });
             None
         }
     }

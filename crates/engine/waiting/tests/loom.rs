@@ -136,7 +136,13 @@ impl Thread {
     /// Waits for an operation; the two references to each other are dropped by the thread that calls [`Thread::close`].
     fn wait(&mut self, how: How<usize>, operation: usize) {
         const AT_ONCE: Policy = Policy { spin: Duration::ZERO, yields: 0 };
-        wait(self, AT_ONCE, how, |state: &mut State| state.complete[operation].then_some(()));
+        wait(
+            self,
+            AT_ONCE,
+            how,
+            |_: &mut State| (),
+            |state: &mut State| state.complete[operation].then_some(()),
+        );
     }
 
     /// What `MPI_Cancel` or `MPI_Pready` of another thread does.
@@ -162,6 +168,8 @@ impl Host for Thread {
     type State = State;
     type Interest = usize;
     type Armed = u32;
+    type Reason = ();
+    type Shown = ();
 
     fn with<R>(&mut self, f: impl FnOnce(&mut State) -> R) -> R {
         let mut state = self.0.state.lock().unwrap();
@@ -249,6 +257,16 @@ impl Host for Thread {
             rung.set(false);
         }
     }
+
+    fn shows_after() -> Option<Duration> {
+        None
+    }
+
+    fn show(&mut self, _: Instant, _: impl FnMut(&mut State)) -> Option<()> {
+        None
+    }
+
+    fn hide(_: &mut State, (): ()) {}
 
     fn sleep(&self, armed: u32, _: Option<Instant>) {
         match &self.0.rung {

@@ -18,6 +18,18 @@ mca::choice! {
     }
 }
 
+mca::choice! {
+    /// What becomes of a dead-lock.
+    pub enum Deadlock {
+        /// mpiexec reports it and ends the job with code 125.
+        End = "end",
+        /// mpiexec reports it, and the job goes on.
+        Report = "report",
+        /// None is looked for.
+        Off = "off",
+    }
+}
+
 mca::params! {
     /// Parameters of the objects of MPI, which stand above this list.
     pub struct MpiParams("mpi_") {
@@ -26,6 +38,10 @@ mca::params! {
         initial_errhandler: InitialErrhandler = "mpi_errors_are_fatal";
         /// Report which transport carries messages to whom, and why (`-report` of mpiexec).
         report: mca::Bool = "false";
+        /// What mpiexec does about ranks that wait for each other for good (`-deadlock` of mpiexec).
+        deadlock: Deadlock = "end";
+        /// How long a rank has to wait until mpiexec looks whether it does so for good.
+        deadlock_s: mca::Int = "10", unit "seconds", range 1 to 1000000;
     }
 }
 

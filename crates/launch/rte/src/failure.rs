@@ -58,6 +58,15 @@ pub(crate) enum Failure {
         /// Nothing has come from it for so long.
         silent: Duration,
     },
+    /// Ranks wait for each other for good.
+    Deadlock {
+        /// How many, and of how many.
+        who: String,
+        /// A line for each of them, as `deadlock::text` gives it.
+        lines: String,
+        /// How long they have waited, at least.
+        waited: Duration,
+    },
     /// Output cannot be written.
     Output {
         /// The file.
@@ -78,6 +87,9 @@ pub(crate) enum Failure {
     },
 }
 
+/// Exit code of mpiexec for a job that is dead-locked.
+const DEADLOCK: u8 = 125;
+
 impl Failure {
     /// Exit code of mpiexec for this failure.
     pub(crate) fn code(&self) -> u8 {
@@ -88,6 +100,7 @@ impl Failure {
             }
             Failure::Abort { code, .. } => pmi::exit_status(*code) as u8,
             Failure::Timeout(_) => 124,
+            Failure::Deadlock { .. } => DEADLOCK,
             Failure::NotStarted { code, .. } => *code,
             Failure::Output { errno: libc::EPIPE, .. } => 128 + libc::SIGPIPE as u8,
             Failure::Protocol(_)
@@ -191,6 +204,7 @@ pub(crate) fn message(
 ) -> String {
     let who = match failure {
         Failure::NotStarted { .. } => String::new(),
+        Failure::Deadlock { who, .. } => who.clone(),
         _ => culprit.map_or_else(|| "the job".to_owned(), Culprit::describe),
     };
     let (what, seen, next) = describe(failure);
@@ -310,6 +324,12 @@ fn describe(failure: &Failure) -> (String, String, String) {
                 "see `ping {}` there, and what filters packets between the two hosts",
                 places.first().map_or("", String::as_str)
             ),
+        ),
+        Failure::Deadlock { lines, waited, .. } => (
+            format!("wait for each other for good\n{}", lines.trim_end()),
+            format!("none of them can go on, whatever the other ranks do; they have waited for {} s", waited.as_secs()),
+            "have one of them send, or call, what the other waits for first; `mpiexec -deadlock report` lets the job go on"
+                .to_owned(),
         ),
         Failure::NotStarted { what, seen, next, .. } => (what.clone(), seen.clone(), next.clone()),
         Failure::Output { path, errno } => (

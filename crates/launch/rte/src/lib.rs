@@ -51,6 +51,7 @@ pub mod binding;
 #[cfg(test)]
 mod binding_tests;
 mod call;
+mod call_site;
 mod cgroup;
 mod closed;
 mod console;
@@ -87,6 +88,7 @@ mod status;
 mod stdin;
 mod summons;
 mod supervisor;
+mod task;
 mod traces;
 mod tree;
 mod wire;

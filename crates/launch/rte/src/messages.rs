@@ -168,6 +168,7 @@ wire_enum! { Failure {
     5 Protocol(text), 6 Segment { bytes, left, errno }, 7 Timeout(time), 8 Signalled(signal), 9 Internal(text),
     10 HostLost { host, ranks, seen }, 11 Output { path, errno },
     12 NotStarted { what, seen, next, code }, 13 Unreached { rank, places, silent },
+    14 Deadlock { who, lines, waited },
 } }
 
 wire_enum! { Status { 0 Exited(code), 1 Killed(signal), } }

@@ -3,7 +3,7 @@
 use crate::binding::{Binding, BoundRef};
 pub use crate::binding::{Layout, Shape};
 use crate::port::{Base, Port, Region, Side, Ty};
-use crate::schedule::{RefId, Schedule, Step};
+use crate::schedule::{RefId, Schedule, Slot, Step};
 use crate::shared::PAYLOAD;
 use abi::{Error, Result};
 use std::sync::Arc;
@@ -130,6 +130,22 @@ impl<O: Copy> Execution<O> {
             None => Waiting::Nothing,
             Some(_) if self.in_user => Waiting::User,
             Some(step) => Waiting::Step(step),
+        }
+    }
+
+    /// The request that the step at the cursor waits for.
+    pub fn awaited(&self) -> Option<O> {
+        match *self.schedule.steps.get(self.cursor)? {
+            Step::Wait { slot } => *self.slots.get(slot as usize)?,
+            _ => None,
+        }
+    }
+
+    /// The number of the round whose flag the step at the cursor waits for, which the last of all processes sets.
+    pub fn awaited_round(&self) -> Option<u64> {
+        match *self.schedule.steps.get(self.cursor)? {
+            Step::Await { round, slot: Slot::Flag, .. } => Some(self.epoch + u64::from(round)),
+            _ => None,
         }
     }
 

@@ -76,12 +76,14 @@ use std::collections::VecDeque;
 use abi::{Error, Status};
 use btl::{FastPath, Peer};
 use mem::Slab;
-use pml::{Counters, Data, Done, GENERATION_BITS, INDEX_BITS, LayerState, Notice, Notices, ReqId, Requests};
+use pml::{
+    Awaited, Counters, Data, Done, GENERATION_BITS, INDEX_BITS, LayerState, Notice, Notices, ReqId, Requests,
+};
 
 use crate::peers::Peers;
 use crate::posted::Posted;
 use crate::progress::Congestion;
-use crate::request::{Request, Send, State};
+use crate::request::{Request, Send, SendStage, State};
 use crate::unexpected::Unexpected;
 
 /// Settings; the defaults are starting points that parameters override.
@@ -245,6 +247,21 @@ impl LayerState for Ob1 {
             if let State::Posted(post) = &request.state {
                 seen(post.envelope.context, post.peer);
             }
+        }
+    }
+
+    /// Transfers that have begun go on by themselves, whatever the other program does.
+    fn awaited(&self, id: ReqId) -> Option<Awaited> {
+        match &self.requests.get(id.0)?.state {
+            State::Posted(post) => {
+                let (tag, context) = (post.envelope.tag, post.envelope.context);
+                Some(Awaited::Message { peer: post.peer, tag, context })
+            }
+            State::Send(send) if send.stage == SendStage::Offered => {
+                let to = &send.to;
+                Some(Awaited::Receive { peer: to.peer, tag: to.tag, context: to.context })
+            }
+            State::Send(_) | State::Receive(_) | State::Done(_) => None,
         }
     }
 

@@ -4,7 +4,9 @@ use abi::{Result, Status};
 use btl::{Arrival, Btl, Peer, Receiver};
 use mem::UserMem;
 
-use crate::{Counters, Data, Done, MessageId, Mode, Notice, Pattern, Progress, ReqId, Requests, SendTo};
+use crate::{
+    Awaited, Counters, Data, Done, MessageId, Mode, Notice, Pattern, Progress, ReqId, Requests, SendTo,
+};
 
 /// A message layer over the transport `B`; see the module's documentation for the promises.
 ///
@@ -160,6 +162,11 @@ pub trait LayerState {
     /// does; with one often, or with those of receives whose message is on its way, as it suits the layer. For what is rare:
     /// it may look at all requests.
     fn each_awaited(&self, seen: &mut dyn FnMut(u32, Option<Peer>));
+
+    /// What a request that is not complete waits for; `None`: for what is under way already, or the layer cannot tell.
+    fn awaited(&self, _id: ReqId) -> Option<Awaited> {
+        None
+    }
 
     /// Whether the network below matches. Then a receive is posted at once rather than awaited without a request, and
     /// the layer does not see messages without a receive: it has no notices of them.

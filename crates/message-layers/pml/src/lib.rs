@@ -72,4 +72,6 @@ pub use crate::fast_path::{FastMessages, Sent};
 pub use crate::layer::{LayerState, MessageLayer, Receives, Sends};
 pub use crate::matching::{Envelope, Mode, Origin, Pattern, SendTo};
 pub use crate::notice::{Notice, Notices};
-pub use crate::request::{Done, GENERATION_BITS, INDEX_BITS, MessageId, Progress, ReqId, Request, Requests};
+pub use crate::request::{
+    Awaited, Done, GENERATION_BITS, INDEX_BITS, MessageId, Progress, ReqId, Request, Requests,
+};

@@ -1,6 +1,7 @@
 //! Names and results of operations.
 
 use abi::Status;
+use btl::Peer;
 use mem::Slab;
 
 use crate::Envelope;
@@ -46,6 +47,29 @@ impl<S> Request<S> {
 pub trait Progress {
     /// How it ended; `None` while it is active.
     fn done(&self) -> Option<&Done>;
+}
+
+/// What an operation waits for that another process has not begun.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Awaited {
+    /// A message.
+    Message {
+        /// Its sender; `None`: any.
+        peer: Option<Peer>,
+        /// Its tag, or `ANY_TAG`.
+        tag: i32,
+        /// Its context.
+        context: u32,
+    },
+    /// A receive that takes the message.
+    Receive {
+        /// The receiver.
+        peer: Peer,
+        /// The tag of the message.
+        tag: i32,
+        /// Its context.
+        context: u32,
+    },
 }
 
 /// How an operation ended.

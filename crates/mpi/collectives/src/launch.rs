@@ -1,11 +1,12 @@
 //! Starting collectives, and what advances them: the call, progress, or progress after each start.
 
 use coll::tuned::Level;
+use std::cell::Cell;
 use std::collections::VecDeque;
 
 use abi::Result;
 use coll::Coll;
-use engine::{Advance, Afterlife, Blocking, Guarded, Operation, advance_all};
+use engine::{Advance, Afterlife, Blocking, Guarded, Operation, Reason, advance_all};
 use ffi::copies;
 use pml::Done;
 
@@ -15,14 +16,15 @@ use super::check::{Logged, Statement};
 use super::kept;
 use super::mode::{Mode, Start};
 use super::persistent::Persistent;
-use super::run::{Running, done};
+use super::run::{Missing, Running, done};
 use super::state::CollState;
 use super::turns::{await_turn, queue, return_to};
 use objects::comm::Comm;
 use objects::domain::Token;
 use objects::handle::RequestKey;
+use objects::reason;
 use objects::state::State;
-use objects::wait::wait_actively;
+use objects::wait::wait_actively_seen;
 
 /// Reductions that the program must do before their collectives can go on.
 static CALLBACKS: Guarded<VecDeque<Callback>> = Guarded::new(VecDeque::new());
@@ -125,8 +127,18 @@ const POLLS: u32 = 16;
 /// Advances a blocking call to its end.
 fn complete(t: &mut Token, mut running: Box<Running>) -> Result<()> {
     let polls = if running.uses_area() && !t.lock().params.waiting.spin.is_zero() { POLLS } else { 1 };
+    let is_blocking = running.is_blocking();
+    let comm = running.comm();
     loop {
-        let due = wait_actively(t, |state| {
+        let missing = Cell::new(None);
+        // A nonblocking call goes on in whatever its members wait, so whom it lacks is not known.
+        let why = |state: &mut State| match missing.get().filter(|_| is_blocking) {
+            Some(Missing::Request(id)) => reason::of_request(state, id),
+            Some(Missing::Member(member)) => reason::of_member(state, comm, member as usize),
+            Some(Missing::Round(number)) => reason::of_all_members(state, comm, number),
+            None => Reason::outside(),
+        };
+        let due = wait_actively_seen(t, why, |state| {
             for poll in 0..polls {
                 let due = running.advance(&mut state.p2p);
                 engine::poll_if_due(state);
@@ -141,6 +153,7 @@ fn complete(t: &mut Token, mut running: Box<Running>) -> Result<()> {
                     std::hint::spin_loop();
                 }
             }
+            missing.set(running.missing());
             let disagrees = running.compare_if_due(state).is_err();
             disagrees.then(|| {
                 take_area_of(state, &mut running);

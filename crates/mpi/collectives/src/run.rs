@@ -2,6 +2,7 @@
 
 mod prepare;
 
+use coll::schedule::{Slot, Step};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -10,7 +11,7 @@ use coll::{Coll, Execution, Region, Schedule, State as Progress, Waiting};
 use engine::P2p;
 use ffi::copies::Copies;
 use node::NodeArea;
-use pml::Done;
+use pml::{Done, ReqId};
 
 use super::call::{Call, Reduction};
 use super::callback::Callback;
@@ -22,6 +23,17 @@ use super::signature::Signature;
 use objects::comm::{Comm, Held};
 use objects::datatype::TypeRef;
 use objects::state::State;
+
+/// What a step of a schedule waits for.
+#[derive(Clone, Copy)]
+pub(super) enum Missing {
+    /// The end of this request.
+    Request(ReqId),
+    /// The slot of this member.
+    Member(u32),
+    /// Some members have not come to the round of this number.
+    Round(u64),
+}
 
 /// One collective call on its way; afterwards kept by its communicator for the next call of its kind.
 pub struct Running {
@@ -178,6 +190,22 @@ impl Running {
     /// Whether it has begun, waits for peers and not for a reduction of the program.
     pub(crate) fn is_under_way(&self) -> bool {
         matches!(self.execution.waiting(), Waiting::Step(_))
+    }
+
+    /// What the step that does not go on waits for, if that is one thing.
+    pub(super) fn missing(&self) -> Option<Missing> {
+        match self.execution.waiting() {
+            Waiting::Step(Step::Wait { .. }) => self.execution.awaited().map(Missing::Request),
+            Waiting::Step(
+                &Step::Await { slot: Slot::Of(member), .. } | &Step::AwaitPart { owner: member, .. },
+            ) => Some(Missing::Member(member)),
+            _ => self.execution.awaited_round().map(Missing::Round),
+        }
+    }
+
+    /// Whether this is a blocking call of the program, and no nonblocking one that it waits for.
+    pub(super) fn is_blocking(&self) -> bool {
+        self.held.is_none()
     }
 
     /// Puts the execution at its start.

@@ -67,6 +67,10 @@ impl engine::Operation<State> for Persistent {
         self.last
     }
 
+    fn stands_for(&self) -> Option<ReqId> {
+        if let Active::Pml(id) = self.active { Some(id) } else { None }
+    }
+
     fn start(&mut self, state: &mut State, _key: u32) -> Result<bool> {
         let (a, comm) = (&self.arguments, self.held.comm());
         let data = a.datatype.data(a.buf, a.count)?;

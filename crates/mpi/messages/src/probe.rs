@@ -7,8 +7,9 @@ use pml::{Done, MessageId, Pattern, ReqId};
 use crate::p2p::{finish, outcome, pattern, proc_null};
 use objects::domain::{DOMAIN, Token};
 use objects::handle::{self, Kind, Objects, RequestKey};
+use objects::reason;
 use objects::state::State;
-use objects::wait::{poll, wait_for};
+use objects::wait::{poll, wait_for_seen};
 
 /// Messages matched and not yet received, with their communicators.
 static MESSAGES: Guarded<Objects<(MessageId, abi::Comm)>> = Guarded::new(Objects::new());
@@ -26,7 +27,7 @@ pub fn probe(
     let pattern = pattern(t.lock().comm(comm)?, source, tag)?;
     let found = match pattern {
         None => Status::PROC_NULL,
-        Some(pattern) => await_match(t, &pattern, |state| state.p2p.iprobe(&pattern).map(Ok))?,
+        Some(pattern) => await_match(t, "MPI_Probe", &pattern, |state| state.p2p.iprobe(&pattern).map(Ok))?,
     };
     if let Some(status) = status {
         status.fill(&found);
@@ -74,7 +75,7 @@ pub fn mprobe(
     let Some(pattern) = pattern else {
         return no_proc(message, status);
     };
-    let found = await_match(t, &pattern, |state| take_out(state, &pattern).transpose())?;
+    let found = await_match(t, "MPI_Mprobe", &pattern, |state| take_out(state, &pattern).transpose())?;
     hold(&mut t.lock(), found, comm, message, status)
 }
 
@@ -121,6 +122,7 @@ fn take_out(state: &mut State, pattern: &Pattern) -> Result<Option<(MessageId, S
 /// Where other threads may poll for this one, the message layer learns what it waits for.
 fn await_match<R>(
     t: &mut Token,
+    call: &'static str,
     pattern: &Pattern,
     mut find: impl FnMut(&mut State) -> Option<Result<R>>,
 ) -> Result<R> {
@@ -130,7 +132,8 @@ fn await_match<R>(
     if let Some(peer) = pattern.peer {
         t.lock().p2p.await_from(peer);
     }
-    let found = wait_for(t, |state| {
+    let why = |state: &mut State| reason::of_message(state, call, pattern);
+    let found = wait_for_seen(t, why, |state| {
         let found = find(state);
         if found.is_none() && !DOMAIN.is_alone() {
             state.p2p.seek(pattern);

@@ -32,6 +32,7 @@ pub mod memory;
 pub mod op;
 pub mod pack;
 pub mod params;
+pub mod reason;
 pub mod resources;
 pub mod sessions;
 pub mod state;

@@ -4,12 +4,13 @@ use std::time::Instant;
 
 use btl::{Btl, Sleep};
 use engine::{
-    Classes, Domain, How, Interest, Linked, News, Owner, P2p, Progress, Requesting, Requests, Threads,
+    Classes, Domain, How, Interest, Linked, News, Owner, P2p, Progress, Reason, Requesting, Requests, Threads,
 };
 use platform::waiter::Policy;
 use pml::{Done, ReqId};
 
 use crate::domain::{DOMAIN, Token};
+use crate::reason;
 use crate::state::State;
 
 impl Owner for State {
@@ -87,6 +88,14 @@ impl Progress for State {
     fn look_for_losses(&mut self) -> bool {
         let State { node, p2p, .. } = self;
         p2p.look_for_losses(|peer| node.as_ref().is_some_and(|node| node.has_ended(peer)))
+    }
+
+    fn is_settled(&self) -> bool {
+        self.p2p.is_settled()
+    }
+
+    fn request(&self, id: ReqId) -> Reason {
+        reason::of_request(self, id)
     }
 }
 
@@ -184,19 +193,46 @@ impl State {
 /// Waits until `ready` gives a result that any thread's progress may bring, making progress meanwhile.
 #[inline]
 pub fn wait_for<R>(t: &mut Token, ready: impl FnMut(&mut State) -> Option<R>) -> R {
-    wait(t, How::Parked(Interest::Change), ready)
+    wait(t, How::Parked(Interest::Change), unknown, ready)
+}
+
+/// As [`wait_for`], of which others see what it is for once it has lasted for long: `why`.
+#[inline]
+pub fn wait_for_seen<R>(
+    t: &mut Token,
+    why: impl FnMut(&mut State) -> Reason,
+    ready: impl FnMut(&mut State) -> Option<R>,
+) -> R {
+    wait(t, How::Parked(Interest::Change), why, ready)
 }
 
 /// As [`wait_for`], for the end of a request of the message layer.
 #[inline]
 pub fn wait_for_request<R>(t: &mut Token, id: ReqId, ready: impl FnMut(&mut State) -> Option<R>) -> R {
-    wait(t, How::Parked(Interest::Request(id)), ready)
+    let why = |state: &mut State| reason::of_request(state, id);
+    wait(t, How::Parked(Interest::Request(id)), why, ready)
 }
 
 /// As [`wait_for`], for what only `ready` itself moves forward.
 #[inline]
 pub fn wait_actively<R>(t: &mut Token, ready: impl FnMut(&mut State) -> Option<R>) -> R {
-    wait(t, How::Active, ready)
+    wait(t, How::Active, unknown, ready)
+}
+
+/// As [`wait_actively`], of which others see what it is for once it has lasted for long: `why`.
+#[inline]
+pub fn wait_actively_seen<R>(
+    t: &mut Token,
+    why: impl FnMut(&mut State) -> Reason,
+    ready: impl FnMut(&mut State) -> Option<R>,
+) -> R {
+    wait(t, How::Active, why, ready)
+}
+
+/// Whom a wait is for is not known: anything may end it.
+#[cold]
+fn unknown(_: &mut State) -> Reason {
+    Reason::outside()
 }
 
 /// As [`wait_actively`], until `deadline` at the latest; `None`: it passed.
@@ -205,7 +241,7 @@ pub fn wait_actively_until<R>(
     deadline: Instant,
     ready: impl FnMut(&mut State) -> Option<R>,
 ) -> Option<R> {
-    let result = engine::wait_until(t, How::Active, deadline, ready);
+    let result = engine::wait_until(t, How::Active, deadline, unknown, ready);
     let after = t.lock().after_wait;
     if let Some(after) = after {
         after(t);
@@ -215,9 +251,14 @@ pub fn wait_actively_until<R>(
 
 /// Waits, then does what follows every wait.
 #[inline(always)]
-fn wait<R>(t: &mut Token, how: How<Interest>, mut ready: impl FnMut(&mut State) -> Option<R>) -> R {
+fn wait<R>(
+    t: &mut Token,
+    how: How<Interest>,
+    why: impl FnMut(&mut State) -> Reason,
+    mut ready: impl FnMut(&mut State) -> Option<R>,
+) -> R {
     let mut after = None;
-    let result = engine::wait(t, how, |state: &mut State| {
+    let result = engine::wait(t, how, why, |state: &mut State| {
         let result = ready(state);
         if result.is_some() {
             after = state.after_wait;

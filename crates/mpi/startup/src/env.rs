@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use abi::{Error, Result};
 use btl::Btl;
@@ -17,6 +18,7 @@ use objects::group::Group;
 use objects::info::Info;
 use objects::state::{Membership, State};
 use objects::wait::wait_actively;
+use parameters::{Deadlock, MpiParams};
 
 /// `MPI_Init`
 pub fn init(t: &mut Token) -> Result<()> {
@@ -94,8 +96,8 @@ fn check_stack() {
 #[inline(never)]
 fn join(t: &mut Token) {
     let mut job = pmi::attach(btl_vader::segment_bytes).unwrap_or_else(|error| give_up(&error.to_string()));
-    adopt_observation(&job);
     let mut state = t.lock();
+    adopt_observation(&job, &state.params.mpi);
     if job.rank == 0 && !job.is_native() {
         state.params.report_unknown();
     }
@@ -128,9 +130,13 @@ fn join(t: &mut Token) {
 }
 
 /// Maps the observation memory that came with the job. The job runs as well without it.
-fn adopt_observation(job: &pmi::Job) {
+fn adopt_observation(job: &pmi::Job, params: &MpiParams) {
     let area = job.observation.as_ref().and_then(|file| observe::Area::map(file, job.local_ranks.len()).ok());
     if let Some(section) = area.and_then(|area| area.section(job.local_index())) {
+        if params.deadlock != Deadlock::Off {
+            let after = Duration::from_secs(params.deadlock_s as u64);
+            section.find_deadlocks(after, params.deadlock == Deadlock::End);
+        }
         observe::set_own(section);
     }
 }

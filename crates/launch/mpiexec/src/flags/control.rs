@@ -34,6 +34,19 @@ pub const FLAGS: &[Flag] = &[
         },
     },
     Flag {
+        names: &["deadlock"],
+        values: &["WHAT"],
+        help: "ranks that wait for each other for good: end the job with exit code 125 (default), report, or off",
+        apply: |options, values| {
+            let word = text(&values[0])?;
+            if !["end", "report", "off"].contains(&word) {
+                return Err(Complaint::Expected("end, report, or off"));
+            }
+            options.job.parameters.push(("mpi_deadlock".to_owned(), word.to_owned()));
+            Ok(())
+        },
+    },
+    Flag {
         names: &["get-stack-traces"],
         values: &[],
         help: "print the call stack of each rank when the timeout strikes (gdb, eu-stack, or the kernel's view)",

@@ -23,6 +23,8 @@ pub(super) struct Clock {
     pub link: Option<Instant>,
     /// Call the hosts that are suspected.
     pub suspects: Option<Instant>,
+    /// Look whether ranks wait for each other.
+    pub deadlock: Option<Instant>,
     /// Give up a reader of the output.
     pub readers: Option<Instant>,
 }
@@ -30,9 +32,20 @@ pub(super) struct Clock {
 impl Clock {
     /// The next moment.
     pub fn next(&self) -> Option<Instant> {
-        let Clock { timeout, kill, wrappers, inquest, prompts, stdin, libraries, link, suspects, readers } =
-            self;
-        [timeout, kill, wrappers, inquest, prompts, stdin, libraries, link, suspects, readers]
+        let Clock {
+            timeout,
+            kill,
+            wrappers,
+            inquest,
+            prompts,
+            stdin,
+            libraries,
+            link,
+            suspects,
+            deadlock,
+            readers,
+        } = self;
+        [timeout, kill, wrappers, inquest, prompts, stdin, libraries, link, suspects, deadlock, readers]
             .into_iter()
             .flatten()
             .min()

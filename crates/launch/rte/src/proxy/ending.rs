@@ -305,6 +305,9 @@ impl Proxy {
         if due(&mut self.clock.suspects, now) {
             self.look_for_suspects(now);
         }
+        if due(&mut self.clock.deadlock, now) {
+            self.look_for_deadlocks();
+        }
         if due(&mut self.clock.kill, now) {
             self.signal_all(Signal::KILL);
         }

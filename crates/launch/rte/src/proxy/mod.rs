@@ -3,6 +3,7 @@
 
 mod callers;
 mod clock;
+mod deadlocks;
 mod ending;
 mod forward;
 mod libraries;
@@ -60,6 +61,7 @@ pub(crate) struct Proxy {
     segment_bytes: u64,
     /// What the ranks of this host leave for their launcher, once the first of them has called `MPI_Init`.
     observation: Option<observation::Observation>,
+    deadlocks: deadlock::Finder,
     /// MPI programs that have begun in the place of a rank, one after the other; the most of all ranks.
     program: u32,
     callers: callers::Callers,
@@ -226,6 +228,7 @@ impl Proxy {
             segment: segment_bytes.map_or(SegmentState::None, |_| SegmentState::Pending),
             segment_bytes: segment_bytes.unwrap_or(0),
             observation: None,
+            deadlocks: deadlock::Finder::default(),
             program: 0,
             callers,
             suspects: suspects::Suspects::default(),

@@ -25,7 +25,6 @@ impl Observation {
     }
 
     /// The sections of the ranks of this host.
-    #[expect(dead_code, reason = "read by the finder of dead-locks, which follows")]
     pub fn area(&self) -> &Arc<Area> {
         &self.area
     }

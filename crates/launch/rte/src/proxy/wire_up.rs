@@ -94,6 +94,7 @@ impl Proxy {
         if self.begins_program(rank) {
             // The memory of the program before is not this one's.
             self.observation = self.new_observation();
+            self.watch_for_deadlocks();
             if !matches!(self.segment, SegmentState::None) {
                 self.segment = SegmentState::Pending;
                 // Fails only if mpiexec has ended, which is noticed next.

@@ -86,6 +86,13 @@ impl<'a, S: Slots, P: Places> Exchange<'a, S, P> {
         (self.published && self.plan.meeting == Meeting::Slots).then_some(self.next)
     }
 
+    /// Whether all members are awaited that have not come, none of which goes on before; with the number of the exchange,
+    /// which is the same for all.
+    pub fn awaits_all(&self) -> Option<u64> {
+        let is_shared = self.published && self.plan.meeting == Meeting::Flag;
+        (is_shared && !matches!(self.plan.take, Take::Prefix(_))).then_some(self.epoch)
+    }
+
     /// Goes as far as it can; whether that is to the end.
     #[inline(always)]
     pub fn poll(&mut self) -> bool {

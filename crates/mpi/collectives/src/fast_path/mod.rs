@@ -17,6 +17,7 @@ use coll::Coll;
 use coll::algorithms::registry::AlgorithmId;
 use coll::exchange::Participant;
 use coll::tuned::Level;
+use engine::Reason;
 
 use super::check::{LogReads, Logged, Statement, disagreement};
 use super::kept;
@@ -30,8 +31,10 @@ use node::NodeArea;
 use objects::comm::Slot;
 use objects::domain::Token;
 use objects::immediate::SENT;
+use objects::reason;
 use objects::state::State;
-use objects::wait::wait_actively;
+use objects::wait::wait_actively_seen;
+use std::cell::Cell;
 use std::time::Duration;
 
 pub(super) use calls::*;
@@ -180,17 +183,28 @@ fn complete(t: &mut Token, comm: abi::Comm, started: Started<'_>) -> Result<()> 
     };
     let mut log_reads = LogReads::default();
     let mut started = Some(started);
-    wait_actively(t, |state| {
+    let missing = Cell::new(Missing::Unknown);
+    let why = |state: &mut State| match missing.get() {
+        Missing::Member(member) => reason::of_member(state, comm, member),
+        Missing::Some(number) => reason::of_all_members(state, comm, number),
+        Missing::Unknown => Reason::outside(),
+    };
+    wait_actively_seen(t, why, |state| {
         let Started { exchange, logged } = started.as_mut()?;
         let over =
             (0..polls).any(|_| exchange.poll()) || hint.is_some_and(|hint| keep_polling(exchange, hint));
         let result = match over {
             true => exchange.result(),
-            false => match (state.loss_in(comm, exchange.awaited()), logged.as_ref()) {
-                (Some(lost), _) => Err(lost),
-                (None, Some(logged)) if log_reads.is_due(state) => Err(disagreement(state, comm, logged)?),
-                _ => return None,
-            },
+            false => {
+                missing.set(Missing::of(exchange));
+                match (state.loss_in(comm, exchange.awaited()), logged.as_ref()) {
+                    (Some(lost), _) => Err(lost),
+                    (None, Some(logged)) if log_reads.is_due(state) => {
+                        Err(disagreement(state, comm, logged)?)
+                    }
+                    _ => return None,
+                }
+            }
         };
         if hint.is_some() {
             exchange.slots().0.go_on();
@@ -202,6 +216,27 @@ fn complete(t: &mut Token, comm: abi::Comm, started: Started<'_>) -> Result<()> 
             .for_each(|started| return_to(state, comm, started.exchange.into_slots().0));
         Some(result)
     })
+}
+
+/// What an exchange waits for.
+#[derive(Clone, Copy)]
+enum Missing {
+    /// The part of this member.
+    Member(usize),
+    /// Some members have not come to the exchange of this number.
+    Some(u64),
+    /// Something of its own, or of those that are not done with the last exchange.
+    Unknown,
+}
+
+impl Missing {
+    fn of(exchange: &Exchange<'_>) -> Missing {
+        match (exchange.awaited(), exchange.awaits_all()) {
+            (Some(member), _) => Missing::Member(member),
+            (None, Some(number)) => Missing::Some(number),
+            (None, None) => Missing::Unknown,
+        }
+    }
 }
 
 /// To be called after a failed poll, where processes share processors: keeps polling for at most `limit`, if this

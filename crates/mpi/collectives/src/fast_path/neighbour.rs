@@ -24,9 +24,10 @@ use super::blocks::Blocks;
 use super::{Numbered, number};
 use objects::comm::Comm as Communicator;
 use objects::domain::Token;
+use objects::reason;
 use objects::state::State;
 use objects::topology::Topology;
-use objects::wait::wait_actively;
+use objects::wait::wait_actively_seen;
 
 /// Bytes of a block up to which this way serves: longer ones may be offered, and an offer wants a posted receive.
 const MOST: usize = 4096;
@@ -216,7 +217,8 @@ fn receive_from_all(t: &mut Token, comm: Comm, sent: Sent, into: impl Fn(usize) 
 #[cold]
 fn finish(t: &mut Token, comm: Comm, id: ReqId, logged: Option<&Logged>) -> Result<()> {
     let mut log_reads = LogReads::default();
-    wait_actively(t, |state| {
+    let why = |state: &mut State| reason::of_request(state, id);
+    wait_actively_seen(t, why, |state| {
         if let Some(done) = state.take_awaited(id) {
             return Some(messages::p2p::outcome(&done));
         }

@@ -1,6 +1,9 @@
 //! Waiting for several requests and testing them (MPI-5.0 section 3.7.5).
 
+use std::cell::Cell;
+
 use abi::{Error, Result, Status};
+use engine::Reason;
 use pml::{Done, ReqId};
 
 use super::Finished;
@@ -8,8 +11,10 @@ use super::wait::{conclude, failed, first_or_after_progress, give, wait_one};
 use objects::domain::Token;
 use objects::handle::RequestKey;
 use objects::immediate::{EMPTY, SENT};
+use objects::reason;
 use objects::state::State;
-use objects::wait::wait_for;
+use objects::wait::wait_for_seen;
+use observe::Need;
 
 /// `MPI_Waitany`
 pub fn waitany(
@@ -23,7 +28,8 @@ pub fn waitany(
         give(status, None);
         return Ok(());
     }
-    let (i, finished) = wait_for(t, |state| take_any(state, requests).transpose())?;
+    let why = |state: &mut State| among(state, "MPI_Waitany", requests);
+    let (i, finished) = wait_for_seen(t, why, |state| take_any(state, requests).transpose())?;
     *index = i as i32;
     let done = conclude(t, &mut requests[i], finished);
     give(status, Some(&done));
@@ -59,6 +65,12 @@ fn any_active(t: &mut Token, requests: &[abi::Request]) -> Result<bool> {
     requests.iter().try_fold(false, |any, &request| Ok(any | !super::is_inactive(&state, request)?))
 }
 
+/// What a wait for any of a list is for.
+fn among(state: &State, call: &'static str, requests: &[abi::Request]) -> Reason {
+    let is_active = |request: &abi::Request| !super::is_inactive(state, *request).unwrap_or(true);
+    reason::of_requests(state, call, Need::Any, requests.iter().copied().filter(is_active))
+}
+
 fn take_any(state: &mut State, requests: &[abi::Request]) -> Result<Option<(usize, Finished)>> {
     for (i, &request) in requests.iter().enumerate() {
         if !super::is_inactive(state, request)?
@@ -76,28 +88,42 @@ pub fn waitall(
     requests: &mut [abi::Request],
     mut statuses: Option<&mut [Status]>,
 ) -> Result<()> {
-    let (mut next, mut wrong) = (0, None);
-    while next < requests.len() {
-        let plain = wait_for(t, |state| {
-            while next < requests.len() {
-                let done = match take_plain(state, requests[next]) {
+    let (next, mut wrong) = (Cell::new(0), None);
+    while next.get() < requests.len() {
+        let list = Cell::from_mut(&mut *requests).as_slice_of_cells();
+        // They are taken one after the other, and each of them must come.
+        let why = |state: &mut State| {
+            let left = list[next.get()..].iter().map(Cell::get);
+            let pending: Vec<_> = left.filter(|&request| is_pending(state, request)).collect();
+            reason::of_requests(state, "MPI_Waitall", Need::All, pending)
+        };
+        let plain = wait_for_seen(t, why, |state| {
+            while next.get() < list.len() {
+                let at = next.get();
+                let done = match take_plain(state, list[at].get()) {
                     Plain::Done(done) => done,
                     Plain::Active => return None,
                     Plain::Other => return Some(false),
                 };
-                requests[next] = abi::REQUEST_NULL;
-                note(&mut statuses, next, next, &done, &mut wrong);
-                next += 1;
+                list[at].set(abi::REQUEST_NULL);
+                note(&mut statuses, at, at, &done, &mut wrong);
+                next.set(at + 1);
             }
             Some(true)
         });
         if !plain {
-            let done = wait_one(t, &mut requests[next])?.unwrap_or(EMPTY);
-            note(&mut statuses, next, next, &done, &mut wrong);
-            next += 1;
+            let at = next.get();
+            let done = wait_one(t, &mut requests[at])?.unwrap_or(EMPTY);
+            note(&mut statuses, at, at, &done, &mut wrong);
+            next.set(at + 1);
         }
     }
     in_status(wrong)
+}
+
+/// Whether a request has not ended, as far as that is known without taking it.
+fn is_pending(state: &mut State, request: abi::Request) -> bool {
+    request != abi::REQUEST_NULL && request != SENT && !super::is_complete(state, request).unwrap_or(true)
 }
 
 /// How the commonest requests stand: point-to-point ones, those complete from the start, and null ones.
@@ -204,7 +230,8 @@ pub fn waitsome(
     if !any_active(t, requests)? {
         return Ok(());
     }
-    let some = wait_for(t, |state| take_some(state, requests).transpose())?;
+    let why = |state: &mut State| among(state, "MPI_Waitsome", requests);
+    let some = wait_for_seen(t, why, |state| take_some(state, requests).transpose())?;
     deliver_some(t, requests, some, outcount, indices, statuses)
 }
 

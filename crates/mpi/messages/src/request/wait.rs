@@ -7,8 +7,10 @@ use super::{Finished, UNKNOWN};
 use objects::domain::Token;
 use objects::handle::RequestKey;
 use objects::immediate::{EMPTY, SENT};
+use objects::reason;
 use objects::state::State;
-use objects::wait::{poll, wait_for, wait_for_request};
+use objects::wait::{poll, wait_for_request, wait_for_seen};
+use observe::Need;
 
 /// Waits for one request and takes its result; `None` for a null request.
 pub(super) fn wait_one(t: &mut Token, request: &mut abi::Request) -> Result<Option<Done>> {
@@ -37,7 +39,8 @@ pub(super) fn wait_one(t: &mut Token, request: &mut abi::Request) -> Result<Opti
             return Ok(Some(done));
         }
     }
-    let finished = wait_for(t, |state| super::take(state, handle).transpose())?;
+    let why = |state: &mut State| reason::of_requests(state, "MPI_Wait", Need::All, [handle]);
+    let finished = wait_for_seen(t, why, |state| super::take(state, handle).transpose())?;
     Ok(Some(conclude(t, request, finished)))
 }
 

@@ -1,0 +1,103 @@
+//! What is printed about a dead-lock.
+
+use std::fmt::Write;
+
+use observe::{Kind, Need, Part, Targets, Wait};
+
+use crate::graph::{Graph, Link, Node};
+
+/// Ranks of which a report has a line, at most.
+const MOST_LINES: usize = 16;
+
+/// The lines about `dead` ranks: the shortest circle among them, then the others. `site` gives the name of the
+/// call that a rank waits in, and its place, which may be empty.
+pub fn text(graph: &Graph, dead: &[u32], mut site: impl FnMut(u32, &Wait) -> (String, String)) -> String {
+    let circle = graph.circle(dead);
+    let mut text = String::new();
+    for link in circle.iter().take(MOST_LINES) {
+        line(&mut text, link, &mut site);
+    }
+    let last = circle.last().filter(|link| graph.0[link.next as usize] == Node::Ended);
+    if let Some(link) = last {
+        let _ = writeln!(text, "  rank {} has ended", link.next);
+    }
+    let others: Vec<u32> =
+        dead.iter().copied().filter(|&rank| !circle.iter().any(|link| link.rank == rank)).collect();
+    let shown = MOST_LINES.saturating_sub(circle.len()).min(others.len());
+    for &rank in &others[..shown] {
+        let Node::Waits(waits) = &graph.0[rank as usize] else { continue };
+        for wait in waits {
+            let (what, (call, place)) = (for_what(wait, rank), site(rank, wait));
+            let _ = writeln!(text, "  rank {rank} waits in {}{what}{place}", named(&call));
+        }
+    }
+    if others.len() > shown {
+        let _ = writeln!(text, "  and {} more ranks wait for those", others.len() - shown);
+    }
+    text
+}
+
+fn line(text: &mut String, link: &Link<'_>, site: &mut impl FnMut(u32, &Wait) -> (String, String)) {
+    let about = link.part.map_or(String::new(), detail);
+    let of_many = match (link.part, link.wait.parts.len()) {
+        (Some(_), 2..) if link.wait.need == Need::All => ", among others",
+        (Some(part), _) if part.need == Need::Any => ", or any other of its communicator",
+        (_, 2..) => ", or any other of its requests",
+        _ => "",
+    };
+    let verb = link.part.map_or("", |part| match part.kind {
+        Kind::Receive => " for a message of",
+        Kind::Send => " for a receive by",
+        Kind::Collective => " for",
+        Kind::Lock => " for a lock held by",
+        Kind::Epoch => " for the epoch of",
+        Kind::Other => " for",
+    });
+    let (call, place) = site(link.rank, link.wait);
+    let _ = writeln!(
+        text,
+        "  rank {} waits in {}{verb} rank {}{about}{of_many}{place}",
+        link.rank,
+        named(&call),
+        link.next
+    );
+}
+
+fn named(call: &str) -> &str {
+    if call.is_empty() { "MPI" } else { call }
+}
+
+/// What a wait is for, where no single rank is to be named.
+fn for_what(wait: &Wait, own: u32) -> String {
+    let Some(part) = wait.parts.first() else { return " for nothing that can come".to_owned() };
+    let kind = match part.kind {
+        Kind::Receive => " for a message of",
+        Kind::Send => " for a receive by",
+        Kind::Lock => " for a lock held by",
+        Kind::Epoch => " for the epoch of",
+        Kind::Collective | Kind::Other => " for",
+    };
+    let more = if wait.parts.len() > 1 { ", among others" } else { "" };
+    format!("{kind} {}{}{more}", ranks(&part.targets, own), detail(part))
+}
+
+fn ranks(targets: &Targets, own: u32) -> String {
+    let Targets::Ranks(runs) = targets else { return "another process".to_owned() };
+    let words: Vec<String> = runs
+        .iter()
+        .map(|&(first, last)| if first == last { first.to_string() } else { format!("{first} to {last}") })
+        .collect();
+    match (words.len(), runs.first()) {
+        (0, _) => format!("no other rank than {own}"),
+        (1, Some((first, last))) if first == last => format!("rank {}", words[0]),
+        _ => format!("ranks {}", words.join(", ")),
+    }
+}
+
+fn detail(part: &Part) -> String {
+    match (part.kind, part.tag) {
+        (Kind::Receive | Kind::Send, Some(tag)) => format!(" with tag {tag}"),
+        (Kind::Receive, None) => " with any tag".to_owned(),
+        _ => String::new(),
+    }
+}

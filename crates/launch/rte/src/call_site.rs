@@ -1,0 +1,105 @@
+//! Where a rank has called what it waits in, for people.
+
+use observe::{Modules, Wait};
+use places::{Place, Resolver};
+
+/// A call of a program.
+#[derive(Debug, Default)]
+pub struct CallSite {
+    /// The function: `MPI_Recv`. None where nothing names it.
+    pub call: Option<String>,
+    /// `solver.c:42 (step)`, `step+0x1c (solver)` or `solver+0x11c0`, and the places that called that, [`MOST`] in all. None
+    /// where the rank left no address.
+    pub places: Vec<String>,
+}
+
+/// Places of a call that are named: a program's own wrapper alone says little.
+const MOST: usize = 2;
+
+impl CallSite {
+    /// `, at A, called at B`; nothing where no place is known.
+    pub fn in_words(&self) -> String {
+        self.places.iter().zip([", at ", ", called at "]).map(|(place, word)| format!("{word}{place}")).collect()
+    }
+}
+
+/// The call that a wait is in. Its innermost frame is the library's own, where that is a file of its own; the next is the
+/// program's. In a program that holds the library itself, all are the program's, and the library's come first.
+pub fn of(resolver: &mut Resolver, modules: &Modules, wait: &Wait) -> CallSite {
+    let mut site = CallSite::default();
+    for &frame in &wait.frames {
+        let Some(at) = modules.place_of(frame) else { continue };
+        let place = resolver.call(&at.module.path, &at.module.build_id, at.offset);
+        let name = entry(&place);
+        if name.is_some() || is_librarys(&place) {
+            site.call = name.or(site.call);
+        } else if is_systems(&place) {
+            // What has started the program, or its thread.
+            break;
+        } else {
+            site.places.push(place.to_string());
+            if site.places.len() == MOST {
+                break;
+            }
+        }
+    }
+    site
+}
+
+/// The MPI function that a frame is of, however the library calls it inside.
+fn entry(place: &Place) -> Option<String> {
+    place.frames.iter().filter_map(|frame| frame.function.as_deref()).find_map(|function| {
+        let name = function.rsplit("::").next().unwrap_or(function);
+        let rest = ["PMPI_", "MPI_", "body_"].iter().find_map(|start| name.strip_prefix(start))?;
+        Some(format!("MPI_{rest}"))
+    })
+}
+
+/// Whether a frame is of the library, so that no program is to be blamed for it.
+fn is_librarys(place: &Place) -> bool {
+    place.object_name().starts_with("libmpi_abi.so")
+}
+
+/// Whether a frame is of the system's library.
+fn is_systems(place: &Place) -> bool {
+    place.object_name().starts_with("libc.so")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use observe::{Area, Need};
+    use places::Frame;
+
+    #[test]
+    fn the_functions_of_mpi_are_known_by_their_names() {
+        let named = |function: &str| Place {
+            frames: vec![Frame { function: Some(function.to_owned()), ..Frame::default() }],
+            ..Place::default()
+        };
+        assert_eq!(entry(&named("PMPI_Recv")).as_deref(), Some("MPI_Recv"));
+        assert_eq!(
+            entry(&named("mpi_abi::functions::body_Win_lock_all")).as_deref(),
+            Some("MPI_Win_lock_all")
+        );
+        assert_eq!(entry(&named("main")), None);
+        assert_eq!(entry(&Place::default()), None);
+    }
+
+    #[test]
+    fn a_frame_of_this_program_has_a_name() {
+        let section = Area::private(0).unwrap().section(0).unwrap();
+        let here = a_frame_of_this_program_has_a_name as *const () as u64 + 8;
+        section.note_address(here);
+        let wait = Wait {
+            thread: 1,
+            since: 0,
+            call: String::new(),
+            frames: vec![8, here],
+            need: Need::All,
+            parts: vec![],
+        };
+        let site = of(&mut Resolver::new(), &section.modules(), &wait);
+        assert!(site.in_words().starts_with(", at ") && site.in_words().contains("a_frame_of_this_program"));
+    }
+}

@@ -1,0 +1,139 @@
+//! Dead-locks among the ranks: what they wait for is in the observation memory, what else they do the system tells.
+//!
+//! ```text
+//!   every second ──► has one waited for mpi_deadlock_s? ── no ──► once more in a second
+//!                      │ yes
+//!                      ▼
+//!   snapshot ──► reduction ──► nothing is left: once more in a second
+//!                      │ something is left
+//!                      ▼
+//!   a second snapshot, some 100 ms later ──► the same waits are left ──► report once; end the job, or go on
+//! ```
+
+use std::time::Duration;
+
+use deadlock::{Does, Found, Rank, Snapshot};
+use observe::{Section, State};
+
+use super::clock::no_later_than;
+use super::{Failure, Proxy};
+use crate::{call_site, task};
+
+/// Time between two looks.
+const LOOK: Duration = Duration::from_secs(1);
+/// Time between the two looks that agree.
+const AGAIN: Duration = Duration::from_millis(150);
+
+impl Proxy {
+    /// Ranks have begun that show what they wait for.
+    pub(super) fn watch_for_deadlocks(&mut self) {
+        self.deadlocks = deadlock::Finder::default();
+        // Over hosts no single one sees all ranks.
+        if self.observation.is_some() && self.up.is_none() {
+            no_later_than(&mut self.clock.deadlock, LOOK);
+        }
+    }
+
+    /// Looks, and looks again.
+    pub(super) fn look_for_deadlocks(&mut self) {
+        if self.ending {
+            return;
+        }
+        let delay = match self.deadlocked() {
+            None => LOOK,
+            Some(Found::Nothing) => LOOK,
+            Some(Found::LookAgain) => AGAIN,
+            Some(Found::Dead(graph, dead)) => return self.report_deadlock(&graph, &dead),
+        };
+        no_later_than(&mut self.clock.deadlock, delay);
+    }
+
+    /// What a look finds; `None`: dead-locks are not looked for, or no rank has waited for long.
+    fn deadlocked(&mut self) -> Option<Found> {
+        let (sections, after) = (self.sections(), self.deadlock_settings()?.0);
+        let now = platform::clock::nanoseconds();
+        let is_old = sections.iter().any(|section| oldest(section, now) >= after);
+        let snapshot = is_old.then(|| self.snapshot(&sections, now))?;
+        Some(self.deadlocks.look(snapshot, after))
+    }
+
+    fn sections(&self) -> Vec<Section> {
+        let area = self.observation.as_ref().map(|memory| memory.area());
+        let section = |slot| area.and_then(|area| area.section(slot));
+        (0..self.ranks.len()).filter_map(section).collect()
+    }
+
+    /// After which time a wait counts, and whether a dead-lock ends the job, as the ranks have it.
+    fn deadlock_settings(&self) -> Option<(Duration, bool)> {
+        self.sections().iter().find_map(Section::deadlocks)
+    }
+
+    fn snapshot(&self, sections: &[Section], now: u64) -> Snapshot {
+        let rank = |(slot, section): (usize, &Section)| {
+            let waited = oldest(section, now);
+            let state = &self.ranks[slot];
+            let pid = state.mpi_pid.unwrap_or(state.process.pid().as_raw_nonzero().get());
+            let does = match (state.is_over(), section.state()) {
+                (true, State::Finalized) => Does::Ended,
+                // Whatever waits for a rank that has died learns of it.
+                (true, _) => Does::Runs,
+                (false, _) => does(section, pid),
+            };
+            Rank { does, waited }
+        };
+        sections.iter().enumerate().map(rank).collect()
+    }
+
+    fn report_deadlock(&mut self, graph: &deadlock::graph::Graph, dead: &[u32]) {
+        let sections = self.sections();
+        let now = platform::clock::nanoseconds();
+        let waited =
+            dead.iter().filter_map(|&rank| sections.get(rank as usize)).map(|section| oldest(section, now));
+        let waited = waited.min().unwrap_or_default();
+        let modules: Vec<_> = sections.iter().map(Section::modules).collect();
+        let mut resolver = places::Resolver::new();
+        let lines = deadlock::text(graph, dead, |rank, wait| {
+            let site = call_site::of(&mut resolver, &modules[rank as usize], wait);
+            let places = site.in_words();
+            (site.call.unwrap_or_else(|| wait.call.clone()), places)
+        });
+        let who = match (dead.len(), graph.0.len()) {
+            (all, size) if all == size => format!("all {size} ranks"),
+            (1, _) => format!("rank {}", dead[0]),
+            (some, size) => format!("{some} of {size} ranks"),
+        };
+        let failure = Failure::Deadlock { who, lines, waited };
+        match self.deadlock_settings() {
+            Some((_, true)) => self.fail(None, failure),
+            _ => self.note(&crate::failure::message(&failure, None, 0, None)),
+        }
+    }
+}
+
+/// How long the oldest wait of a rank has lasted.
+fn oldest(section: &Section, now: u64) -> Duration {
+    let since = section.waits().iter().map(|slot| slot.wait.since).min();
+    since.map_or(Duration::ZERO, |since| Duration::from_nanos(now.saturating_sub(since)))
+}
+
+/// Whether a rank that lives may do anything.
+fn does(section: &Section, pid: i32) -> Does {
+    let slots = section.waits();
+    if section.state() != State::Running || section.unseen() != 0 || slots.is_empty() {
+        return Does::Runs;
+    }
+    let Some(tasks) = task::all(pid) else { return Does::Runs };
+    let waits = |task: &task::Task| slots.iter().any(|slot| slot.wait.thread == task.thread);
+    let are_there = slots.iter().all(|slot| tasks.iter().any(|task| task.thread == slot.wait.thread));
+    let others = tasks.iter().filter(|task| !waits(task));
+    let is_still = |task: &&task::Task| {
+        task.sleeps
+            && (section.level() != abi::THREAD_MULTIPLE
+                || task.is_librarys
+                || task::waits_for_own_process(pid, task))
+    };
+    if !are_there || !tasks.iter().all(|task| task.sleeps) || !others.clone().all(|task| is_still(&task)) {
+        return Does::Runs;
+    }
+    Does::Waits { busy: others.map(|task| task.ticks).sum(), slots }
+}

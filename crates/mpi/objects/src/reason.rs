@@ -1,0 +1,94 @@
+//! What waits are for, in terms of ranks: for the launcher, which finds dead-locks (`observe`, crate `deadlock`).
+//!
+//! A reason may only say what holds as long as the thread sleeps: that it goes on if, and not before, the named ranks do
+//! something by their programs. What goes on by itself, a transfer or a nonblocking collective, is [`Reason::outside`].
+
+use btl::Peer;
+use engine::Reason;
+use observe::{Kind, Need, Part, Targets};
+use pml::{Awaited, ReqId};
+
+use crate::handle::RequestKey;
+use crate::state::State;
+
+/// Of a request of the message layer.
+pub fn of_request(state: &State, id: ReqId) -> Reason {
+    let Some(awaited) = state.p2p.awaited(id) else { return Reason::outside() };
+    let part = of_awaited(state, awaited);
+    let call = if part.kind == Kind::Send { "MPI_Send" } else { "MPI_Recv" };
+    Reason { call, need: Need::All, parts: vec![part] }
+}
+
+/// Of a message that was not there.
+pub fn of_message(state: &State, call: &'static str, pattern: &pml::Pattern) -> Reason {
+    let (peer, tag, context) = (pattern.peer, pattern.tag, pattern.context);
+    let part = of_awaited(state, Awaited::Message { peer, tag, context });
+    Reason { call, need: Need::All, parts: vec![part] }
+}
+
+/// Of `need` of these requests of the program, all of which are active.
+pub fn of_requests(
+    state: &State,
+    call: &'static str,
+    need: Need,
+    requests: impl IntoIterator<Item = abi::Request>,
+) -> Reason {
+    let parts = requests.into_iter().map(|request| match RequestKey::of(request) {
+        Some(RequestKey::Pml(key)) => state.p2p.awaited(ReqId(key)),
+        Some(RequestKey::Operation(key)) => {
+            state.requests.get(key).and_then(|it| it.stands_for()).and_then(|id| state.p2p.awaited(id))
+        }
+        None => None,
+    });
+    let parts = parts.map(|awaited| awaited.map_or_else(outside, |awaited| of_awaited(state, awaited)));
+    Reason { call, need, parts: parts.collect() }
+}
+
+/// Of the part of `rank` of a communicator in a blocking collective call.
+pub fn of_member(state: &State, comm: abi::Comm, rank: usize) -> Reason {
+    let Ok(comm) = state.comm(comm) else { return Reason::outside() };
+    let Some(&peer) = comm.peers.get(rank) else { return Reason::outside() };
+    let targets = rank_of(state, Peer(peer)).map_or(Targets::Outside, Targets::rank);
+    let part = Part { kind: Kind::Other, need: Need::All, targets, tag: None, context: comm.context };
+    Reason { call: "", need: Need::All, parts: vec![part] }
+}
+
+/// Of all members of a communicator that are not in its blocking collective call `number`, which none leaves before all are
+/// there.
+pub fn of_all_members(state: &State, comm: abi::Comm, number: u64) -> Reason {
+    let Ok(comm) = state.comm(comm) else { return Reason::outside() };
+    let ranks: Option<Vec<u32>> = comm.peers.iter().map(|&peer| rank_of(state, Peer(peer))).collect();
+    let targets = ranks.map_or(Targets::Outside, |ranks| Targets::others(ranks, state.me()));
+    let (kind, tag) = (Kind::Collective, Some(number as i32));
+    let part = Part { kind, need: Need::All, targets, tag, context: comm.context };
+    Reason { call: "", need: Need::All, parts: vec![part] }
+}
+
+fn of_awaited(state: &State, awaited: Awaited) -> Part {
+    let (kind, peer, tag, context) = match awaited {
+        Awaited::Message { peer, tag, context } => (Kind::Receive, peer, tag, context),
+        Awaited::Receive { peer, tag, context } => (Kind::Send, Some(peer), tag, context),
+    };
+    let (need, targets) = match peer {
+        Some(peer) => (Need::All, rank_of(state, peer).map_or(Targets::Outside, Targets::rank)),
+        None => (Need::Any, members(state, context)),
+    };
+    let tag = (tag != abi::ANY_TAG).then_some(tag);
+    Part { kind, need, targets, tag, context }
+}
+
+fn outside() -> Part {
+    Part { kind: Kind::Other, need: Need::All, targets: Targets::Outside, tag: None, context: 0 }
+}
+
+/// The rank of a process of the own job.
+fn rank_of(state: &State, peer: Peer) -> Option<u32> {
+    state.p2p.peers().own_rank(peer)
+}
+
+/// The other processes that may send in a context.
+fn members(state: &State, context: u32) -> Targets {
+    let Some(comm) = state.comms.iter().find(|comm| comm.context == context) else { return Targets::Outside };
+    let ranks: Option<Vec<u32>> = comm.peers.iter().map(|&peer| rank_of(state, Peer(peer))).collect();
+    ranks.map_or(Targets::Outside, |ranks| Targets::others(ranks, state.me()))
+}
