@@ -26,6 +26,8 @@ impl Host for Thread {
     type State = Busy;
     type Interest = ();
     type Armed = ();
+    type Reason = ();
+    type Shown = ();
 
     fn with<R>(&mut self, f: impl FnOnce(&mut Busy) -> R) -> R {
         ALONE.store(self.is_alone, std::sync::atomic::Ordering::Relaxed);
@@ -81,6 +83,16 @@ impl Host for Thread {
         true
     }
 
+    fn shows_after() -> Option<Duration> {
+        None
+    }
+
+    fn show(&mut self, _: Instant, _: impl FnMut(&mut Busy)) -> Option<()> {
+        None
+    }
+
+    fn hide(_: &mut Busy, (): ()) {}
+
     fn sleep(&self, (): (), _: Option<Instant>) {}
 
     fn sleep_parked(&self, _: &AtomicU32, _: u32, _: Option<Instant>) {}
@@ -92,7 +104,7 @@ fn a_wait_that_is_served_all_the_time_looks_for_losses() {
         let mut thread = Thread { state: Busy::default(), is_alone };
         let hangs_at = Instant::now() + Duration::from_secs(60);
         let policy = Policy { spin: Duration::ZERO, yields: 0 };
-        let looked = wait(&mut thread, policy, how, |state: &mut Busy| match state.looks {
+        let looked = wait(&mut thread, policy, how, |_: &mut Busy| (), |state: &mut Busy| match state.looks {
             2.. => Some(true),
             _ => (Instant::now() > hangs_at).then_some(false),
         });

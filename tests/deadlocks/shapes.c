@@ -1,0 +1,245 @@
+/* Shapes of dead-locks, each with its right twin: shapes SHAPE wrong|right. The wrong one never ends by itself. */
+#include "check.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { LONG = 1 << 20 };
+
+static int me, size, is_right;
+static char *out, *in;
+static MPI_Comm world = MPI_COMM_WORLD;
+
+static void send_to(int rank, int bytes, int tag)
+{
+    MPI_Send(out, bytes, MPI_BYTE, rank, tag, world);
+}
+
+static void recv_from(int rank, int bytes, int tag)
+{
+    MPI_Recv(in, bytes, MPI_BYTE, rank, tag, world, MPI_STATUS_IGNORE);
+}
+
+static void heads(void)
+{
+    if (is_right && me == 1) {
+        recv_from(0, LONG, 0);
+        send_to(0, LONG, 0);
+    } else {
+        send_to(!me, LONG, 0);
+        recv_from(!me, LONG, 0);
+    }
+}
+
+static void synchronous(void)
+{
+    if (is_right && me == 1)
+        recv_from(0, 8, 0);
+    MPI_Ssend(out, 8, MPI_BYTE, !me, 0, world);
+    if (!is_right || me == 0)
+        recv_from(!me, 8, 0);
+}
+
+static void ring(void)
+{
+    int left = (me + size - 1) % size, right = (me + 1) % size;
+
+    if (is_right && me == 0)
+        send_to(right, 8, 0);
+    recv_from(left, 8, 0);
+    if (!is_right || me != 0)
+        send_to(right, 8, 0);
+}
+
+/* Rank 1 has overtaken: its only message is gone when it is asked for. */
+static void starve(void)
+{
+    if (me == 0) {
+        if (is_right)
+            recv_from(1, 8, 0);
+        recv_from(MPI_ANY_SOURCE, 8, 0);
+        if (!is_right)
+            recv_from(1, 8, 0);
+    } else if (me == 1) {
+        send_to(0, 8, 0);
+        send_to(2, 8, 1);
+    } else {
+        recv_from(1, 8, 1);
+        if (is_right)
+            send_to(0, 8, 0);
+    }
+}
+
+static void wildcards(void)
+{
+    if (is_right && me == 0)
+        for (int rank = 1; rank < size; rank++)
+            send_to(rank, 8, 0);
+    else
+        recv_from(MPI_ANY_SOURCE, 8, MPI_ANY_TAG);
+}
+
+static void waitany(void)
+{
+    MPI_Request requests[2];
+    int index;
+
+    if (me == 0) {
+        for (int tag = 0; tag < 2; tag++)
+            MPI_Irecv(in + tag, 1, MPI_BYTE, 1, tag, world, &requests[tag]);
+        MPI_Waitany(2, requests, &index, MPI_STATUS_IGNORE);
+        MPI_Cancel(&requests[!index]);
+        MPI_Wait(&requests[!index], MPI_STATUS_IGNORE);
+    } else if (me == 1 && is_right) {
+        send_to(0, 1, 1);
+    }
+    MPI_Barrier(world);
+}
+
+static void lost_tag(void)
+{
+    MPI_Request requests[2];
+
+    if (me == 0) {
+        for (int tag = 1; tag <= 2; tag++)
+            MPI_Irecv(in + tag, 1, MPI_BYTE, 1, tag, world, &requests[tag - 1]);
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    } else if (me == 1) {
+        send_to(0, 1, 1);
+        send_to(0, 1, is_right ? 2 : 1);
+    }
+}
+
+static void persistent(void)
+{
+    MPI_Request request;
+
+    MPI_Recv_init(in, 8, MPI_BYTE, !me, 3, world, &request);
+    MPI_Start(&request);
+    if (is_right)
+        send_to(!me, 8, 3);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Request_free(&request);
+}
+
+static void probe(void)
+{
+    if (is_right)
+        send_to(!me, 8, 4);
+    MPI_Probe(!me, 4, world, MPI_STATUS_IGNORE);
+    recv_from(!me, 8, 4);
+}
+
+/* One rank leaves the collective call out: its MPI_Finalize is taken for it, and the others miss it in theirs. */
+static void left_out(void)
+{
+    MPI_Barrier(world);
+    if (is_right || me != size - 1)
+        MPI_Barrier(world);
+}
+
+static void sums(void)
+{
+    int one = 1, all;
+
+    if (me == size - 1 && !is_right)
+        recv_from(0, 8, 6);
+    MPI_Allreduce(&one, &all, 1, MPI_INT, MPI_SUM, world);
+    if (me == 0)
+        send_to(size - 1, 8, 6);
+    if (me == size - 1 && is_right)
+        recv_from(0, 8, 6);
+}
+
+static void broadcast(void)
+{
+    if (me == 0 && !is_right)
+        recv_from(size - 1, 8, 5);
+    MPI_Bcast(out, LONG, MPI_BYTE, 0, world);
+    if (me == size - 1)
+        send_to(0, 8, 5);
+    if (me == 0 && is_right)
+        recv_from(size - 1, 8, 5);
+}
+
+static void two_comms(void)
+{
+    MPI_Comm comms[2];
+
+    MPI_Comm_dup(world, &comms[0]);
+    MPI_Comm_dup(world, &comms[1]);
+    MPI_Barrier(comms[!is_right && me == 1]);
+    MPI_Barrier(comms[is_right || me != 1]);
+    MPI_Comm_free(&comms[0]);
+    MPI_Comm_free(&comms[1]);
+}
+
+/* Two ranks are dead-locked while the others compute. */
+static void subset(void)
+{
+    time_t end = time(NULL) + (is_right ? 1 : 60);
+
+    if (me < 2)
+        while (time(NULL) < end)
+            ;
+    else if (is_right)
+        MPI_Sendrecv(out, 8, MPI_BYTE, me ^ 1, 0, in, 8, MPI_BYTE, me ^ 1, 0, world, MPI_STATUS_IGNORE);
+    else
+        recv_from(me ^ 1, 8, 0);
+}
+
+static void *receive(void *tag)
+{
+    char byte;
+
+    MPI_Recv(&byte, 1, MPI_BYTE, !me, *(int *)tag, world, MPI_STATUS_IGNORE);
+    return NULL;
+}
+
+/* All threads of both ranks wait, and the threads that made them for those. */
+static void threads(void)
+{
+    pthread_t thread[3];
+    int tags[3] = { 1, 2, 3 };
+
+    for (int i = 0; i < 3; i++)
+        pthread_create(&thread[i], NULL, receive, &tags[i]);
+    for (int i = 0; i < 3 && is_right; i++)
+        send_to(!me, 1, tags[i]);
+    for (int i = 0; i < 3; i++)
+        pthread_join(thread[i], NULL);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} shapes[] = {
+    { "heads", heads },           { "synchronous", synchronous }, { "ring", ring },
+    { "starve", starve },         { "wildcards", wildcards },     { "waitany", waitany },
+    { "lost_tag", lost_tag },     { "persistent", persistent },   { "probe", probe },
+    { "left_out", left_out },     { "sums", sums },               { "broadcast", broadcast },
+    { "two_comms", two_comms },   { "subset", subset },           { "threads", threads },
+};
+
+int main(int argc, char **argv)
+{
+    int level, found = 0;
+
+    MPI_Init_thread(&argc, &argv, argc > 1 && !strcmp(argv[1], "threads") ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level);
+    MPI_Comm_rank(world, &me);
+    MPI_Comm_size(world, &size);
+    is_right = argc > 2 && !strcmp(argv[2], "right");
+    out = calloc(1, LONG);
+    in = calloc(1, LONG);
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        if (argc > 1 && !strcmp(argv[1], shapes[i].name)) {
+            found = 1;
+            shapes[i].run();
+        }
+    if (is_right)
+        check_all(found, "%s ends", argv[1]);
+    MPI_Finalize();
+    return check_failures != 0 || !found;
+}
