@@ -104,10 +104,16 @@ fn a_wait_that_is_served_all_the_time_looks_for_losses() {
         let mut thread = Thread { state: Busy::default(), is_alone };
         let hangs_at = Instant::now() + Duration::from_secs(60);
         let policy = Policy { spin: Duration::ZERO, yields: 0 };
-        let looked = wait(&mut thread, policy, how, |_: &mut Busy| (), |state: &mut Busy| match state.looks {
-            2.. => Some(true),
-            _ => (Instant::now() > hangs_at).then_some(false),
-        });
+        let looked = wait(
+            &mut thread,
+            policy,
+            how,
+            |_: &mut Busy| (),
+            |state: &mut Busy| match state.looks {
+                2.. => Some(true),
+                _ => (Instant::now() > hangs_at).then_some(false),
+            },
+        );
         assert!(looked, "alone {is_alone}, {how:?}");
     }
 }

@@ -19,7 +19,11 @@ const MOST: usize = 2;
 impl CallSite {
     /// `, at A, called at B`; nothing where no place is known.
     pub fn in_words(&self) -> String {
-        self.places.iter().zip([", at ", ", called at "]).map(|(place, word)| format!("{word}{place}")).collect()
+        self.places
+            .iter()
+            .zip([", at ", ", called at "])
+            .map(|(place, word)| format!("{word}{place}"))
+            .collect()
     }
 }
 
