@@ -328,6 +328,7 @@ fn advance(t: &mut Token, polls: bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bml::Bml;
     use btl::Peer;
     use engine::{Layer, Peers};
     use mem::UserMem;
