@@ -25,7 +25,7 @@ const DYNAMIC: usize = 1 << 63;
 pub fn value(handle: usize) -> usize {
     if handle & DYNAMIC != 0 {
         handle & !DYNAMIC
-    } else if handle < 4096 || handle % align_of::<usize>() != 0 {
+    } else if handle < 4096 || !handle.is_multiple_of(align_of::<usize>()) {
         0
     } else {
         // SAFETY: a handle is the address of one of the objects, as the program has it.
