@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU64;
 /// The words of each rank that has written `magic`, of `ranks`; each has as many bytes of the memory, in whole pages.
 pub fn read(memory: &Path, ranks: u32, magic: u64, words: usize) -> io::Result<Vec<(u32, Vec<AtomicU64>)>> {
     let file = File::open(memory)?;
-    let each = file.metadata()?.len() / u64::from(ranks.max(1)) & !4095;
+    let each = file.metadata()?.len() / u64::from(ranks.max(1)) / 4096 * 4096;
     if each < words as u64 * 8 {
         return Err(io::Error::other("it is too short"));
     }

@@ -112,11 +112,11 @@ mod tests {
         let mut bytes = [7u8; 37];
         let region = Region { begin: bytes.as_ptr() as usize, length: bytes.len(), is_written: false };
         let before = region.checksum();
-        for index in 0..bytes.len() {
+        (0..bytes.len()).for_each(|index| {
             bytes[index] ^= 1;
             assert_ne!(region.checksum(), before, "{index}");
             bytes[index] ^= 1;
-        }
+        });
         assert_eq!(region.checksum(), before);
     }
 }

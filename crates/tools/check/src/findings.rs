@@ -125,7 +125,7 @@ impl<'w> Findings<'w> {
     fn place(&self, site: Option<Site>) -> [u64; 2] {
         let Some(site) = site else { return [0, 0] };
         let (module, offset) = shared::module_of(self.0, site.address);
-        [(site.function as u64 + 1) << 32 | module, offset]
+        [((site.function as u64 + 1) << 32) | module, offset]
     }
 }
 

@@ -21,7 +21,7 @@ fn is_free(call: &Call<'_>) -> bool {
 /// A call begins.
 pub fn enter(findings: &Findings<'_>, call: &Call<'_>) {
     let level = LEVEL.load(Relaxed);
-    if level < 0 || level >= abi::THREAD_MULTIPLE || is_free(call) {
+    if !(0..abi::THREAD_MULTIPLE).contains(&level) || is_free(call) {
         return;
     }
     let me = thread();

@@ -131,7 +131,7 @@ pub fn of_variable(variable: &str, least: usize, flag: &str) -> Option<Words> {
 /// Maps the words of rank `rank` of `size`: each rank has as many, in whole pages.
 fn map(path: &OsStr, rank: u32, size: u32, least: usize) -> std::io::Result<Words> {
     let file = OpenOptions::new().read(true).write(true).open(path)?;
-    let each = file.metadata()?.len() / u64::from(size.max(1)) & !4095;
+    let each = file.metadata()?.len() / u64::from(size.max(1)) / 4096 * 4096;
     if each < least as u64 * 8 || rank >= size {
         return Err(std::io::Error::other("it has no place for this rank"));
     }

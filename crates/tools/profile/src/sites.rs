@@ -68,14 +68,14 @@ static ADDING: Mutex<()> = Mutex::new(());
 #[inline]
 pub fn site(words: &[AtomicU64], address: usize, function: usize) -> Option<usize> {
     // Addresses of user space have 47 bits.
-    let key = address as u64 & 0xffff_ffff_ffff | (function as u64 + 1) << 48;
+    let key = (address as u64 & 0xffff_ffff_ffff) | ((function as u64 + 1) << 48);
     SITE_INDEX.find(key).or_else(|| add(&SITE_INDEX, key, || new_site(words, address, function)))
 }
 
 /// The row of the calls of `function` with these classes of size.
 #[inline]
 pub fn bin(words: &[AtomicU64], function: usize, comm: u8, size: u8) -> Option<usize> {
-    let key = (function as u64 + 1) << 32 | u64::from(comm) << 8 | u64::from(size);
+    let key = ((function as u64 + 1) << 32) | (u64::from(comm) << 8) | u64::from(size);
     BIN_INDEX.find(key).or_else(|| add(&BIN_INDEX, key, || row_of(words, &BINS, key)))
 }
 
@@ -101,7 +101,7 @@ fn row_of(words: &[AtomicU64], table: &Table, key: u64) -> Option<usize> {
 
 fn new_site(words: &[AtomicU64], address: usize, function: usize) -> Option<usize> {
     let (module, offset) = shared::module_of(words, address);
-    let key = (function as u64 + 1) << 32 | module;
+    let key = ((function as u64 + 1) << 32) | module;
     let is_it = |row: &usize| {
         let row = SITES.row(words, *row);
         row[site::KEY].load(Relaxed) == key && row[site::OFFSET].load(Relaxed) == offset
