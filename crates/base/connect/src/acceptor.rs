@@ -142,14 +142,26 @@ impl<C: Caller> Acceptor<C> {
     pub fn hear(
         &mut self,
         now: Instant,
-        mut nonce: impl FnMut() -> u128,
+        nonce: impl FnMut() -> u128,
         expect: impl Fn(&Who) -> Result<(), Option<&'static str>>,
+    ) -> Vec<(C, Who, Session)> {
+        let secret = self.secret;
+        self.hear_by(now, nonce, |who| expect(who).map(|()| secret))
+    }
+
+    /// As [`Acceptor::hear`], for an owner that knows several groups of callers: `expect` returns the secret that a caller
+    /// of this kind has to know.
+    pub fn hear_by(
+        &mut self,
+        now: Instant,
+        mut nonce: impl FnMut() -> u128,
+        expect: impl Fn(&Who) -> Result<Secret, Option<&'static str>>,
     ) -> Vec<(C, Who, Session)> {
         let mut admitted = Vec::new();
         for _ in 0..self.waiting.len() {
             let Some(mut waiting) = self.waiting.pop_front() else { break };
             let was_answered = waiting.stage.is_some();
-            match waiting.read((&self.secret, self.wish), &mut nonce, &expect) {
+            match waiting.read(self.wish, &mut nonce, &expect) {
                 Heard::NotAll if self.deadline_of(&waiting).is_none_or(|until| now < until) => {
                     if !was_answered && waiting.stage.is_some() {
                         self.keep_few(|waiting| waiting.stage.is_some());
@@ -205,9 +217,9 @@ impl<C: Caller> Acceptor<C> {
 impl<C: Caller> Waiting<C> {
     fn read(
         &mut self,
-        (secret, wish): (&Secret, Protection),
+        wish: Protection,
         nonce: &mut impl FnMut() -> u128,
-        expect: &impl Fn(&Who) -> Result<(), Option<&'static str>>,
+        expect: &impl Fn(&Who) -> Result<Secret, Option<&'static str>>,
     ) -> Heard {
         loop {
             let wanted = if self.stage.is_some() { PROOF } else { HELLO };
@@ -240,10 +252,13 @@ impl<C: Caller> Waiting<C> {
                         Ok(who) => who,
                         Err(refusal) => return Heard::Turned(refusal.to_string()),
                     };
-                    if let Err(why) = expect(&who) {
-                        return why.map_or(Heard::NotForUs, |why| Heard::Turned(why.to_owned()));
-                    }
-                    let answering = Answering::new(*secret, self.bytes, &self.caller.ends(), wish, nonce());
+                    let secret = match expect(&who) {
+                        Ok(secret) => secret,
+                        Err(why) => {
+                            return why.map_or(Heard::NotForUs, |why| Heard::Turned(why.to_owned()));
+                        }
+                    };
+                    let answering = Answering::new(secret, self.bytes, &self.caller.ends(), wish, nonce());
                     if self.caller.write_now(answering.challenge()).is_err() {
                         return Heard::NotForUs;
                     }

@@ -1,7 +1,7 @@
 //! Sleeping on a descriptor, and how many there may be.
 
 use std::io;
-use std::os::fd::RawFd;
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
 /// Sleeps until `fd` is readable, `limit` passes, or a signal comes. Whether it is readable.
@@ -16,6 +16,34 @@ pub fn wait_readable(fd: RawFd, limit: Option<Duration>) -> bool {
     let mut entry = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
     // SAFETY: one entry and the limit, if any, live during the call; no signal mask is given.
     unsafe { libc::ppoll(&mut entry, 1, limit, core::ptr::null()) == 1 }
+}
+
+/// Sleeps until one of `fds` is readable, `limit` passes, or a signal comes. A number that is no open descriptor counts as
+/// readable.
+pub fn wait_any(fds: &[RawFd], limit: Option<Duration>) {
+    let limit = limit.map(|limit| libc::timespec {
+        tv_sec: i64::try_from(limit.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: i64::from(limit.subsec_nanos()),
+    });
+    let limit = limit.as_ref().map_or(core::ptr::null(), core::ptr::from_ref);
+    let entry = |&fd: &RawFd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+    let mut entries: Vec<libc::pollfd> = fds.iter().map(entry).collect();
+    // SAFETY: the entries and the limit, if any, live during the call; no signal mask is given.
+    unsafe { libc::ppoll(entries.as_mut_ptr(), entries.len() as libc::nfds_t, limit, core::ptr::null()) };
+}
+
+/// Another number for what a program has open under `fd`, closed in programs that are executed. It shares all flags with it.
+///
+/// # Errors
+/// The system's, for instance that `fd` is not open.
+pub fn duplicate(fd: RawFd) -> io::Result<OwnedFd> {
+    // SAFETY: numbers alone.
+    let own = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 3) };
+    if own < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just given us this descriptor.
+    Ok(unsafe { OwnedFd::from_raw_fd(own) })
 }
 
 /// How many descriptors the process may have open.

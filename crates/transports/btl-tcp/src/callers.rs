@@ -1,6 +1,6 @@
 //! Callers at the port, which may be strangers.
 
-use crate::network::{Network, STRANGER, Socket};
+use crate::network::{STRANGER, Socket};
 use crate::transport::Tcp;
 use platform::descriptor::is_shortage;
 use std::io;
@@ -51,14 +51,15 @@ impl Tcp {
 
     /// Reads from the callers, and takes those of the job for candidates.
     pub(crate) fn hear(&mut self) {
-        let Network { me, job, cards, .. } = &self.network;
-        let size = cards.len() as u32;
+        let network = &self.network;
         let callers =
-            self.strangers.hear(Instant::now(), platform::random::nonce, |who| job.expects(who, *me, size));
+            self.strangers.hear_by(Instant::now(), platform::random::nonce, |who| network.expects(who));
         self.network.callers = self.strangers.callers().count();
         for (socket, who, session) in callers {
-            let Ok(wire) = self.network.take_caller(socket, who.from, session) else { continue };
-            self.take_call(who.from, wire);
+            // Its bridge may have gone meanwhile.
+            let Some(at) = self.network.conversation_of(&who) else { continue };
+            let Ok(wire) = self.network.take_caller(socket, at, session) else { continue };
+            self.take_call(at, wire);
         }
     }
 }

@@ -39,6 +39,11 @@ impl Card {
         Some(Card { port, addresses })
     }
 
+    /// Where to call: its port, and all its addresses.
+    pub fn parts(&self) -> (u16, &[IpAddr]) {
+        (self.port, &self.addresses)
+    }
+
     /// Where to call, in the order in which a process that has the addresses `own` tries it. An address that both have
     /// is that of a bridge within each host, unless both are on one host; so it comes last.
     pub(crate) fn places(&self, own: &[Interface]) -> Vec<SocketAddr> {

@@ -78,6 +78,10 @@ impl Watch {
         Watch { silence, peers: Vec::new(), due: None, suspects: None }
     }
 
+    pub(crate) fn forget(&mut self, at: u32) {
+        self.peers.retain(|&other| other != at);
+    }
+
     /// Time between two checks.
     pub(crate) fn interval(&self) -> Duration {
         let interval = self.silence / CHECKS;

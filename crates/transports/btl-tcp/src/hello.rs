@@ -10,6 +10,7 @@
 //!
 //! The key came through the launcher's key space, which only ranks of the job can read; it is never sent here.
 
+use crate::numbers::{lane_of, peer_of};
 use connect::{Role, Secret, Who};
 
 /// Lanes between two processes at most.
@@ -44,7 +45,7 @@ impl JobProof {
             _ if who.role != Role::Process || who.job != self.id => Err(Some("it is of another job")),
             // It tries the addresses of another process, of which this one leads here.
             _ if who.to != me => Err(None),
-            _ if who.from % size == me || who.from / size >= LANES => {
+            _ if peer_of(who.from) == me || peer_of(who.from) >= size || lane_of(who.from) >= LANES => {
                 Err(Some("it is of this job, and no process of it"))
             }
             _ => Ok(()),
@@ -79,6 +80,7 @@ impl Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::numbers::lane_to;
 
     #[test]
     fn verdicts_survive_the_wire() {
@@ -95,8 +97,15 @@ mod tests {
         let job = JobProof { id: 7, key: 1 << 100 };
         assert_eq!(job.expects(&job.call(1, 2), 2, 4), Ok(()));
         assert_eq!(job.expects(&job.call(1, 3), 2, 4), Err(None));
-        assert_eq!(job.expects(&job.call(1 + 7 * 4, 2), 2, 4), Ok(()), "a lane");
-        for who in [job.call(2, 2), job.call(6, 2), job.call(32, 2), Who { job: 8, ..job.call(1, 2) }] {
+        assert_eq!(job.expects(&job.call(lane_to(1, 7), 2), 2, 4), Ok(()), "a lane");
+        let of_another = Who { job: 8, ..job.call(1, 2) };
+        for who in [
+            job.call(2, 2),
+            job.call(lane_to(2, 1), 2),
+            job.call(lane_to(1, 8), 2),
+            job.call(4, 2),
+            of_another,
+        ] {
             assert!(job.expects(&who, 2, 4).is_err_and(|why| why.is_some()), "{who:?}");
         }
         let daemon = Who { role: Role::Daemon, ..job.call(1, 2) };

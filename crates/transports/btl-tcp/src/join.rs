@@ -73,7 +73,7 @@ impl Join for Joining {
         let key = job.card(Peer(0), (KEY, "key of the job for TCP", ADVICE), key)?;
         let all = job.all();
         let card = |peer| job.card(peer, (CARD, "TCP address", ADVICE), Card::parse);
-        let cards = all.map(card).collect::<Result<_, _>>()?;
+        let cards = all.map(card).collect::<Result<Vec<Card>, _>>()?;
         let proof = JobProof { id: job.id(), key };
         let mut tcp = self.listening.open(job.me(), proof, cards, &self.params, Some(report));
         if let Some(suspects) = job.suspects() {

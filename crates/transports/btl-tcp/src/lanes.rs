@@ -6,17 +6,19 @@
 //!   lane 1, …   parts of large gets and puts; at its end what was under way there goes over lane 0
 //! ```
 //!
-//! A lane is a conversation as any other, numbered `rank of the peer + lane * size of the job`. The lower rank of two
+//! A lane is a conversation as any other, with a number of its own ([`crate::conversations`]). The lower rank of two
 //! makes them when the first large get or put of either begins. How much of it each lane carries follows from how
 //! long the parts before took, at first from the speeds that the interfaces declare.
 //!
 //! The peer learns a lane's end over lane 0, before the parts that come again there, and closes its side: no byte
 //! of a put that was under way on the lane is written after its part has come again.
 
+use crate::conversations::Conversations;
 use crate::direct::Part;
 use crate::frame::Control;
 use crate::hello::LANES;
 use crate::network::{COUNTED, Network};
+use crate::numbers::{is_lane, lane_of, lane_to, peer_of};
 use crate::output::Lender;
 use crate::pair::State;
 use crate::transport::Tcp;
@@ -37,23 +39,6 @@ const TRIED_AGAIN: u32 = 64;
 const PAGE: usize = 4096;
 
 impl Network {
-    /// Processes of the job.
-    pub(crate) fn size(&self) -> u32 {
-        self.cards.len() as u32
-    }
-
-    /// The peer of a conversation.
-    #[inline]
-    pub(crate) fn peer_of(&self, at: u32) -> u32 {
-        if self.is_lane(at) { at % self.size() } else { at }
-    }
-
-    /// Whether a conversation is not the first with its peer.
-    #[inline]
-    pub(crate) fn is_lane(&self, at: u32) -> bool {
-        at >= self.size()
-    }
-
     /// The interface of this host over which the system sends to an address.
     fn interface_towards(&self, place: SocketAddr) -> Option<usize> {
         self.interface_of(platform::interfaces::source_towards(place).ok()?)
@@ -63,7 +48,7 @@ impl Network {
     /// `first` is the first.
     fn ways(&self, peer: u32, first: usize) -> Vec<(usize, SocketAddr)> {
         let mut ways: Vec<(usize, SocketAddr)> = Vec::new();
-        for place in self.cards[peer as usize].places(&self.own) {
+        for place in self.places(peer) {
             let Some(interface) = self.interface_towards(place) else { continue };
             // An address of this host's own leads to processes of this host, by no link of its own.
             let is_own = self.own.iter().any(|one| one.address == place.ip()) && interface != first;
@@ -81,7 +66,7 @@ impl Tcp {
     /// the first one carries all else.
     pub fn networks(&self, peer: Peer) -> Vec<&str> {
         let network = &self.network;
-        let first = network.cards[peer.0 as usize].places(&network.own)[0];
+        let Some(&first) = network.places(peer.0).first() else { return Vec::new() };
         let mut ways = network.ways(peer.0, network.interface_towards(first).unwrap_or(0));
         ways.truncate(if self.striping == 0 { 1 } else { LANES as usize });
         ways.iter().map(|&(interface, _)| network.interfaces[interface].as_str()).collect()
@@ -127,7 +112,7 @@ impl Tcp {
     fn begin_part(&mut self, part: Part) {
         let Part { at, place: (name, offset), memory, stores, .. } = part;
         let what = self.direct.add(part);
-        self.conversation(self.network.peer_of(at)).asked += 1;
+        self.conversation(peer_of(at)).asked += 1;
         let output = &mut self.conversation(at).output;
         if stores {
             output.add_control(Control::Store { name, offset, put: what, len: memory.len() });
@@ -140,8 +125,8 @@ impl Tcp {
     /// The peer has reported that a part is over.
     pub(crate) fn part_over(&mut self, at: u32, what: u32, succeeded: bool) {
         let Some(part) = self.direct.end(at, what) else { return };
-        self.conversation(self.network.peer_of(at)).asked -= 1;
-        if let Some(State::Open(wire)) = self.peers[at as usize].as_ref().map(|one| one.pair.state())
+        self.conversation(peer_of(at)).asked -= 1;
+        if let Some(State::Open(wire)) = self.peers[at].as_ref().map(|one| one.pair.state())
             && let Some(link) = self.network.links.get(wire)
             && succeeded
         {
@@ -158,7 +143,7 @@ impl Tcp {
     /// How much of what is divided a lane carries, compared with others: in the beginning the declared speed.
     fn weight(&mut self, at: u32) -> f64 {
         let network = &self.network;
-        let Some(conversation) = &mut self.peers[at as usize] else { return 0.0 };
+        let Some(conversation) = &mut self.peers[at] else { return 0.0 };
         let State::Open(wire) = conversation.pair.state() else { return 0.0 };
         *conversation.weight.get_or_insert_with(|| network.declared_speed(wire))
     }
@@ -170,9 +155,9 @@ impl Tcp {
             return Vec::new();
         }
         self.want_lanes(peer);
-        let lanes = (peer..self.peers.len() as u32).step_by(self.network.size() as usize);
+        let lanes = core::iter::once(peer).chain(Conversations::lanes_to(peer));
         let is_open = |at: &u32| {
-            self.peers[*at as usize].as_ref().is_some_and(|one| {
+            self.peers[*at].as_ref().is_some_and(|one| {
                 one.closing.is_none() && one.ending.is_none() && matches!(one.pair.state(), State::Open(_))
             })
         };
@@ -190,8 +175,8 @@ impl Tcp {
     /// A large get or put with a peer begins: makes the lanes if that is this side's part. It tries once: a way that
     /// did not lead to the peer then is not tried again.
     pub(crate) fn want_lanes(&mut self, peer: u32) {
-        let (size, most, links) = (self.network.size(), self.network.most / 2, self.links_each);
-        if self.network.me > peer {
+        let (most, links) = (self.network.most / 2, self.links_each);
+        if self.network.comes_second(peer) {
             return;
         }
         let conversation = self.conversation(peer);
@@ -210,7 +195,7 @@ impl Tcp {
             if self.network.used() >= most {
                 return;
             }
-            let at = peer + lane * size;
+            let at = lane_to(peer, lane);
             self.network.lane_places.insert(at, place);
             self.with_pair(at, |pair, network, _| pair.want(Instant::now(), network));
         }
@@ -218,14 +203,14 @@ impl Tcp {
 
     /// A peer gets or puts over a connection.
     pub(crate) fn hear_of_transfer(&mut self, at: u32, len: usize) {
-        if self.is_large(len) && !self.network.is_lane(at) {
+        if self.is_large(len) && !is_lane(at) {
             self.want_lanes(at);
         }
     }
 
     /// A lane is lost: what was under way there goes over lane 0.
     pub(crate) fn fall_back(&mut self, at: u32) {
-        let (peer, lane) = (self.network.peer_of(at), at / self.network.size());
+        let (peer, lane) = (peer_of(at), lane_of(at));
         if self.conversation(peer).loss.is_some() {
             return self.fail_all(at);
         }
@@ -243,7 +228,7 @@ impl Tcp {
     /// All parts on a connection that is over.
     fn end_parts(&mut self, at: u32) -> Vec<Part> {
         let parts = self.direct.end_all(at);
-        self.conversation(self.network.peer_of(at)).asked -= parts.len();
+        self.conversation(peer_of(at)).asked -= parts.len();
         parts
     }
 
@@ -256,9 +241,10 @@ impl Tcp {
 
     /// The peer is lost, and all lanes with it.
     pub(crate) fn end_lanes(&mut self, peer: u32) {
-        let size = self.network.size();
-        for at in (peer..self.peers.len() as u32).step_by(size as usize).skip(1) {
-            self.end_lane(at, "its peer is lost");
+        for at in Conversations::lanes_to(peer) {
+            if self.peers[at].is_some() {
+                self.end_lane(at, "its peer is lost");
+            }
         }
     }
 

@@ -60,7 +60,7 @@ fn moved(ends: &mut [Tcp; 2], user: usize, stores: bool, len: usize, cut: Option
 
 /// Connections of an end with the other that are open.
 fn open(end: &Tcp) -> usize {
-    end.peers.iter().flatten().filter(|one| matches!(one.pair.state(), State::Open(_))).count()
+    end.peers.iter().filter(|one| matches!(one.pair.state(), State::Open(_))).count()
 }
 
 /// Large transfers by end `user` until there are so many connections.
@@ -84,7 +84,7 @@ fn lanes_are_made_by_the_first_large_transfer_and_used_by_all_others() {
             let before = ends[end].bytes_moved()[0];
             moved(&mut ends, end, false, (4 << 20) - 5, None);
             assert_eq!(ends[end].bytes_moved()[0] - before, (4 << 20) - 5);
-            let weights = |at: u32| ends[end].peers[at as usize].as_ref().and_then(|lane| lane.weight);
+            let weights = |at: u32| ends[end].peers[at].as_ref().and_then(|lane| lane.weight);
             assert!((1..3).all(|lane| weights(1 - end as u32 + 2 * lane).is_some()), "each carries some");
         }
     }

@@ -55,16 +55,20 @@
 #![deny(unsafe_code)]
 
 mod awaited;
+mod bridge;
 mod callers;
 mod card;
 mod conversation;
+mod conversations;
 mod direct;
 mod frame;
 mod hello;
 pub mod join;
 mod lanes;
 mod listening;
+mod meeting;
 mod network;
+mod numbers;
 mod output;
 mod pair;
 mod params;
@@ -75,8 +79,10 @@ mod transport;
 mod watch;
 mod writing;
 
+pub use bridge::Bridge;
 pub use card::Card;
 pub use hello::JobProof;
-pub use listening::{Listening, SetupError};
+pub use listening::{Listening, Port, SetupError, listen};
+pub use network::Contact;
 pub use params::{Security, TcpParams};
 pub use transport::{Tcp, connects};

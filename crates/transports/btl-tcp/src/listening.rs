@@ -1,10 +1,12 @@
 //! Setting the transport up: what can be done before the peers are known.
 
+use crate::bridge::Bridges;
 use crate::card::{Card, offered};
 use crate::conversation::Watch;
+use crate::conversations::Conversations;
 use crate::direct::Direct;
 use crate::hello::JobProof;
-use crate::network::{COUNTED, LISTENER, Network, TIMER};
+use crate::network::{COUNTED, Contact, LISTENER, Network, TIMER};
 use crate::pair::ConnectLimits;
 use crate::params::TcpParams;
 use crate::room::FEWEST;
@@ -17,7 +19,7 @@ use mem::Slab;
 use platform::epoll::Epoll;
 use platform::interfaces::Interface;
 use platform::timer::Timer;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
 use std::net::TcpListener;
 use std::os::fd::AsFd;
@@ -90,6 +92,41 @@ fn connections_allowed() -> Result<usize, SetupError> {
     if most < FEWEST { Err(SetupError::Descriptors(limit, open)) } else { Ok(most) }
 }
 
+/// A port at which others can call, and the addresses of it that this process offers.
+pub struct Port {
+    /// Listens without blocking.
+    pub listener: TcpListener,
+    /// With the addresses.
+    own: Vec<Interface>,
+    port: u16,
+}
+
+impl Port {
+    /// What callers must know.
+    pub fn card(&self) -> Card {
+        Card::new(self.port, self.own.iter().map(|one| one.address).collect())
+    }
+}
+
+/// Listens at a port that the parameters allow.
+///
+/// # Errors
+/// [`SetupError`].
+pub fn listen(params: &TcpParams) -> Result<Port, SetupError> {
+    let system = |step| move |error| SetupError::System(step, error);
+    let all = platform::interfaces::addresses().map_err(system("listing the network interfaces"))?;
+    let own = offered(&all, &params.if_include, &params.if_exclude).map_err(SetupError::Addresses)?;
+    let ports = ports(&params.ports).ok_or_else(|| {
+        SetupError::Ports(format!("btl_tcp_ports is \"{}\", which is no port and no range", params.ports))
+    })?;
+    let listener = platform::tcp::listen(ports.clone()).map_err(|error| match *ports.start() {
+        0 => SetupError::System("listening on a port", error),
+        _ => SetupError::Ports(format!("no port of {} is free: {error}", params.ports)),
+    })?;
+    let port = listener.local_addr().map_err(system("listening on a port"))?.port();
+    Ok(Port { listener, own, port })
+}
+
 /// A transport whose peers are not known yet.
 #[derive(Debug)]
 pub struct Listening {
@@ -110,16 +147,7 @@ impl Listening {
     /// [`SetupError`].
     pub fn new(params: &TcpParams) -> Result<Listening, SetupError> {
         let system = |step| move |error| SetupError::System(step, error);
-        let all = platform::interfaces::addresses().map_err(system("listing the network interfaces"))?;
-        let own = offered(&all, &params.if_include, &params.if_exclude).map_err(SetupError::Addresses)?;
-        let ports = ports(&params.ports).ok_or_else(|| {
-            SetupError::Ports(format!("btl_tcp_ports is \"{}\", which is no port and no range", params.ports))
-        })?;
-        let listener = platform::tcp::listen(ports.clone()).map_err(|error| match *ports.start() {
-            0 => SetupError::System("listening on a port", error),
-            _ => SetupError::Ports(format!("no port of {} is free: {error}", params.ports)),
-        })?;
-        let port = listener.local_addr().map_err(system("listening on a port"))?.port();
+        let Port { listener, own, port } = listen(params)?;
         let set = Arc::new(Epoll::new().map_err(system("making an epoll set"))?);
         set.add(listener.as_fd(), LISTENER, false).map_err(system("making an epoll set"))?;
         let timer = Timer::new().map_err(system("making a timer"))?;
@@ -142,11 +170,25 @@ impl Listening {
         self,
         me: Peer,
         job: JobProof,
-        cards: Box<[Card]>,
+        cards: impl IntoIterator<Item = Card>,
         params: &TcpParams,
         report: Option<fn(&str)>,
     ) -> Tcp {
-        let peers = cards.iter().map(|_| None).collect();
+        let contacts = cards.into_iter().map(|card| Some(Contact { card, bridge: None })).collect();
+        self.open_to(me, job, contacts, params, report)
+    }
+
+    /// As [`Listening::open`]; peers without a contact are reached by other ways.
+    pub(crate) fn open_to(
+        self,
+        me: Peer,
+        job: JobProof,
+        contacts: Vec<Option<Contact>>,
+        params: &TcpParams,
+        report: Option<fn(&str)>,
+    ) -> Tcp {
+        let peers = Conversations::new(contacts.len());
+        let card = self.card();
         let mut interfaces: Vec<String> = Vec::new();
         for one in &self.own {
             if !interfaces.contains(&one.name) {
@@ -182,7 +224,10 @@ impl Listening {
                 me: me.0,
                 job,
                 security,
-                cards,
+                of_job: contacts.iter().flatten().count() as u32,
+                contacts,
+                parting: HashSet::new(),
+                bridges: Bridges::default(),
                 own: self.own,
                 interfaces,
                 lane_places: HashMap::new(),
@@ -191,6 +236,7 @@ impl Listening {
                 wants_room: false,
                 silence,
             },
+            card,
             listener: self.listener,
             timer: self.timer,
             timer_at: None,
@@ -200,6 +246,7 @@ impl Listening {
             watch: Watch::new(silence),
             report,
             peers,
+            gone: Vec::new(),
             unsettled: Vec::new(),
             connects: false,
             ready: VecDeque::new(),

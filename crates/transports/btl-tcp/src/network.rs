@@ -1,20 +1,23 @@
 //! The sockets of a process: connections by number, in one epoll set.
 
+use crate::bridge::{Bridge, Bridges};
 use crate::card::Card;
 use crate::frame::CONFIRM;
+use crate::hello::LANES as MOST;
 use crate::hello::{JobProof, Verdict};
+use crate::numbers::{lane_of, lane_to, peer_of};
 use crate::output::MOST_PIECES;
 use crate::pair::Wires;
 use crate::seal::{LEAST, Seal};
 use connect::exchange::{CHALLENGE, Calling};
-use connect::{Caller, Ends, Protection, Session};
+use connect::{Caller, Ends, Protection, Role as CallerRole, Secret, Session, Who};
 use core::fmt;
 use mem::{PeerBytes, Slab, UserMem};
 use platform::descriptor::is_shortage;
 use platform::epoll::Epoll;
 use platform::interfaces::Interface;
 use platform::tcp::Piece;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 use std::os::fd::AsFd;
@@ -262,6 +265,15 @@ impl Link {
     }
 }
 
+/// How a peer is reached.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Contact {
+    /// Where it listens.
+    pub card: Card,
+    /// Of a process of another job: the bridge, and its number there.
+    pub bridge: Option<(Bridge, u32)>,
+}
+
 /// All connections of a process, and what it needs to make one.
 #[derive(Debug)]
 pub(crate) struct Network {
@@ -271,8 +283,14 @@ pub(crate) struct Network {
     pub(crate) job: JobProof,
     /// How connections are protected at least.
     pub(crate) security: Protection,
-    /// Where each process of the job is.
-    pub(crate) cards: Box<[Card]>,
+    /// Processes of the job that may call; none where they are reached by other ways.
+    pub(crate) of_job: u32,
+    /// Where each peer is, and how it knows this process; `None`: it is reached by other ways alone.
+    pub(crate) contacts: Vec<Option<Contact>>,
+    /// Peers from which this process parts.
+    pub(crate) parting: HashSet<u32>,
+    /// By which this process knows peers of other jobs.
+    pub(crate) bridges: Bridges,
     /// With the addresses of this one.
     pub(crate) own: Vec<Interface>,
     /// Their names, each once.
@@ -340,10 +358,77 @@ impl Network {
         name.and_then(|name| platform::interfaces::speed(name)).map_or(UNDECLARED, f64::from)
     }
 
+    /// Where a peer listens, in the order in which its addresses are tried.
+    pub(crate) fn places(&self, peer: u32) -> Vec<SocketAddr> {
+        self.contact(peer).map_or_else(Vec::new, |contact| contact.card.places(&self.own))
+    }
+
+    pub(crate) fn contact(&self, peer: u32) -> Option<&Contact> {
+        self.contacts.get(peer as usize)?.as_ref()
+    }
+
+    /// Whether the process parts from the peer of a conversation.
+    #[inline]
+    pub(crate) fn is_parting(&self, at: u32) -> bool {
+        !self.parting.is_empty() && self.parting.contains(&peer_of(at))
+    }
+
+    /// Whether a conversation is the first with a process of this job.
+    pub(crate) fn is_of_job(&self, at: u32) -> bool {
+        self.contact(at).is_some_and(|contact| contact.bridge.is_none())
+    }
+
+    /// Whether the peer of a conversation comes before this process, of two that both see it alike.
+    pub(crate) fn comes_second(&self, at: u32) -> bool {
+        let peer = peer_of(at);
+        match self.contact(peer).and_then(|contact| contact.bridge) {
+            Some((bridge, number)) => bridge.me > number,
+            None => self.me > peer,
+        }
+    }
+
+    /// What this process sends when it calls the peer of a conversation, and what it proves to know.
+    pub(crate) fn call(&self, at: u32) -> Option<(Secret, Who)> {
+        let lane = lane_of(at);
+        match self.contact(peer_of(at))?.bridge {
+            Some((Bridge { id, key, me }, number)) => {
+                let who = Who { role: CallerRole::Process, job: id, from: lane_to(me, lane), to: number };
+                Some((Secret::new(key), who))
+            }
+            None => Some((self.job.secret(), self.job.call(lane_to(self.me, lane), peer_of(at)))),
+        }
+    }
+
+    /// The secret that a caller who claims to be `who` has to know; why it cannot be a peer, where to be reported.
+    pub(crate) fn expects(&self, who: &Who) -> Result<Secret, Option<&'static str>> {
+        let Some(known) = self.bridges.get(who.job) else {
+            return self.job.expects(who, self.me, self.of_job).map(|()| self.job.secret());
+        };
+        match who {
+            _ if who.role != CallerRole::Process => Err(Some("it is of another job")),
+            _ if who.to != known.bridge.me => Err(None),
+            _ if !known.peers.contains_key(&peer_of(who.from)) || lane_of(who.from) >= MOST => {
+                Err(Some("it is of a job that this one has met, and no process of it"))
+            }
+            _ => Ok(Secret::new(known.bridge.key)),
+        }
+    }
+
+    /// The conversation that a caller who has proven to be `who` has a part in.
+    pub(crate) fn conversation_of(&self, who: &Who) -> Option<u32> {
+        match self.bridges.get(who.job) {
+            Some(known) => {
+                let &peer = known.peers.get(&peer_of(who.from))?;
+                Some(lane_to(peer, lane_of(who.from)))
+            }
+            None => (who.job == self.job.id).then_some(who.from),
+        }
+    }
+
     /// Where to call: a peer at this one of its addresses, for a lane at its own.
     fn place(&self, at: u32, place: usize) -> SocketAddr {
         let of_lane = self.lane_places.get(&at).copied();
-        of_lane.unwrap_or_else(|| self.cards[self.peer_of(at) as usize].places(&self.own)[place])
+        of_lane.unwrap_or_else(|| self.places(peer_of(at))[place])
     }
 
     /// What a caller that wants no connection sends at a peer's port: the hello of a process of this job for another one than
@@ -379,13 +464,12 @@ impl Wires for Network {
     }
 
     fn hello(&mut self, wire: u32) {
-        let (job, me, size, security) = (self.job, self.me, self.size(), self.security);
+        let security = self.security;
+        let Some((secret, call)) = self.links.get(wire).and_then(|link| self.call(link.at)) else { return };
         if let Some(link) = self.links.get_mut(wire) {
-            let peer = link.at % size;
-            let call = job.call(me + (link.at - peer), peer);
             let ends = Ends::of_caller(&link.socket.stream);
             let nonce = platform::random::nonce();
-            let calling = Calling::new(job.secret(), call, &ends, security, nonce);
+            let calling = Calling::new(secret, call, &ends, security, nonce);
             link.socket.write_word(calling.hello());
             link.socket.report(wire.into(), false);
             link.role = Role::Asked(calling);

@@ -82,8 +82,10 @@ struct Attempt {
 /// One side of a pair of processes.
 #[derive(Debug)]
 pub(crate) struct Pair {
-    me: u32,
-    peer: u32,
+    /// The conversation.
+    at: u32,
+    /// The peer is the lower rank, or comes first otherwise: both sides see it alike.
+    comes_second: bool,
     /// Addresses of the peer.
     places: usize,
     connect_limits: ConnectLimits,
@@ -99,15 +101,15 @@ pub(crate) struct Pair {
 
 impl Pair {
     pub(crate) fn new(
-        me: u32,
-        peer: u32,
+        at: u32,
+        comes_second: bool,
         places: usize,
         connect_limits: ConnectLimits,
         now: Instant,
     ) -> Pair {
         Pair {
-            me,
-            peer,
+            at,
+            comes_second,
             places,
             connect_limits,
             state: State::Idle,
@@ -165,7 +167,7 @@ impl Pair {
                 while self.next.0 < self.places && (self.attempts.is_empty() || now >= self.next.1) {
                     let place = self.next.0;
                     self.next = (place + 1, now + self.connect_limits.address);
-                    match wires.connect(self.peer, place) {
+                    match wires.connect(self.at, place) {
                         Ok(Some(wire)) => self.attempts.push(Attempt { wire, proven: false }),
                         Ok(None) => {
                             self.next = (place, now + SOON);
@@ -194,7 +196,7 @@ impl Pair {
     }
 
     fn rest(&self) -> Duration {
-        if self.me > self.peer { REST.mul_f32(1.7) } else { REST }
+        if self.comes_second { REST.mul_f32(1.7) } else { REST }
     }
 
     fn note(&mut self, why: &str) {
@@ -273,7 +275,7 @@ impl Pair {
         let ours_is_known = self.attempts.iter().any(|attempt| attempt.proven);
         let accepts = match self.state {
             State::Idle | State::Resting(_) => true,
-            State::Connecting => !ours_is_known || self.me > self.peer,
+            State::Connecting => !ours_is_known || self.comes_second,
             State::Open(_) | State::Lost => false,
         };
         if !accepts {

@@ -105,7 +105,8 @@ impl World {
         let now = Instant::now();
         let connect_limits = ConnectLimits { address: Duration::from_millis(100), rounds: 1000 };
         // Side 1 has the lower rank.
-        let pair = |me, peer, side: usize| Pair::new(me, peer, places[side].len(), connect_limits, now);
+        let pair =
+            |me, peer, side: usize| Pair::new(peer, me > peer, places[side].len(), connect_limits, now);
         let pairs = [pair(5, 2, 0), pair(2, 5, 1)];
         World { pairs, net: Net { places, ..Net::default() }, wanted: [false; 2], now }
     }

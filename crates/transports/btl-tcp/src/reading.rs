@@ -5,6 +5,7 @@ use crate::frame::{Broken, Control, First, Message};
 use crate::hello::LANES;
 use crate::lanes::MOST_ASKED;
 use crate::network::{Socket, in_words};
+use crate::numbers::{is_lane, lane_to, peer_of};
 use crate::output::Lender;
 use crate::transport::Tcp;
 use btl::{Access, Arrival, Peer};
@@ -17,7 +18,7 @@ const READ_AT_A_TIME: usize = 1 << 20;
 impl Tcp {
     /// Reads from a peer's socket, unless a message of it is still to be taken.
     pub(crate) fn read(&mut self, at: u32) {
-        let Some(conversation) = &mut self.peers[at as usize] else { return };
+        let Some(conversation) = &mut self.peers[at] else { return };
         let is_lent = self.lent.is_some_and(|(peer, _)| peer == at);
         if conversation.is_ready || is_lent {
             return;
@@ -40,7 +41,7 @@ impl Tcp {
         match read {
             Ok(()) => {
                 conversation.was_used = true;
-                self.recent = Some(self.network.peer_of(at));
+                self.recent = Some(peer_of(at));
             }
             Err(why) => conversation.ending = Some(why),
         }
@@ -66,7 +67,7 @@ impl Tcp {
         let most = self.limits.max_send;
         let mut answered = false;
         let broken = loop {
-            let Some(conversation) = &mut self.peers[at as usize] else { return };
+            let Some(conversation) = &mut self.peers[at] else { return };
             if let Some(pouring) = &mut conversation.pouring {
                 let bytes = conversation.input.take(pouring.left);
                 pouring.take(bytes);
@@ -79,7 +80,7 @@ impl Tcp {
                 break conversation.ending.take();
             }
             match conversation.input.first(most) {
-                Ok(Some(First::Message(_))) if self.network.is_lane(at) => {
+                Ok(Some(First::Message(_))) if is_lane(at) => {
                     break Some("it sent a message on a lane".into());
                 }
                 Ok(Some(First::Message(_))) => {
@@ -100,8 +101,7 @@ impl Tcp {
                 Err(Broken) => break Some("it sent what is no message".into()),
             }
         };
-        if answered && self.peers[at as usize].as_ref().is_some_and(|conversation| !conversation.awaits_room)
-        {
+        if answered && self.peers[at].as_ref().is_some_and(|conversation| !conversation.awaits_room) {
             self.flush(at);
         }
         if let Some(why) = broken {
@@ -130,7 +130,7 @@ impl Tcp {
     /// # Errors
     /// The peer does not keep to the protocol.
     fn take_control(&mut self, at: u32, control: Control) -> Result<bool, Broken> {
-        let peer = self.network.peer_of(at);
+        let peer = peer_of(at);
         let asks = matches!(control, Control::Fetch { .. } | Control::Store { .. });
         if asks && self.answers(at) >= MOST_ASKED {
             return Err(Broken);
@@ -175,7 +175,7 @@ impl Tcp {
                 Ok(false)
             }
             Control::LaneLost { lane } if (1..LANES).contains(&lane) => {
-                self.end_lane(at + lane * self.network.size(), "the peer has lost it");
+                self.end_lane(lane_to(at, lane), "the peer has lost it");
                 Ok(false)
             }
             Control::LaneLost { .. } => Err(Broken),
@@ -193,8 +193,7 @@ impl Tcp {
     #[allow(unsafe_code, reason = "views of bytes that stay where they are until they are given back")]
     pub(crate) fn lend(&mut self, at: u32) -> Option<Arrival> {
         let most = self.limits.max_send;
-        let conversation =
-            self.peers[at as usize].as_ref().filter(|conversation| conversation.pouring.is_none())?;
+        let conversation = self.peers[at].as_ref().filter(|conversation| conversation.pouring.is_none())?;
         let First::Message(Message { header, payload }) = conversation.input.first(most).ok()?? else {
             return None;
         };

@@ -16,6 +16,7 @@
 use crate::conversation::Closing;
 use crate::frame::Control;
 use crate::network::{LISTENER, Network, Role};
+use crate::numbers::{is_lane, peer_of};
 use crate::pair::{SOON, State};
 use crate::transport::Tcp;
 use std::os::fd::AsFd;
@@ -89,16 +90,17 @@ impl Tcp {
 
     /// Begins to close the connection that was used longest ago, about, unless enough are being closed.
     fn close_an_idle_one(&mut self) {
-        let closing = |at: &u32| self.peers[*at as usize].as_ref().is_some_and(|one| one.closing.is_some());
-        let count = self.peers.len() as u32;
-        if (0..count).filter(closing).count() > self.network.most / 4 {
+        let closing = |at: &u32| self.peers[*at].as_ref().is_some_and(|one| one.closing.is_some());
+        let all = self.peers.numbers();
+        if all.iter().filter(|&at| closing(at)).count() > self.network.most / 4 {
             return;
         }
-        for _ in 0..2 * count {
-            let at = self.hand % count.max(1);
+        // From where the last search has ended, twice around.
+        let first = all.partition_point(|&at| at < self.hand);
+        for at in all.iter().copied().cycle().skip(first).take(2 * all.len()) {
             self.hand = at + 1;
             let is_lent = self.lent.is_some_and(|(peer, _)| peer == at);
-            let Some(conversation) = &mut self.peers[at as usize] else { continue };
+            let Some(conversation) = &mut self.peers[at] else { continue };
             let is_idle = matches!(conversation.pair.state(), State::Open(_))
                 && conversation.closing.is_none()
                 && conversation.output.is_empty()
@@ -107,7 +109,7 @@ impl Tcp {
                 && !is_lent
                 && !self.direct.is_pending(at);
             if is_idle && !core::mem::take(&mut conversation.was_used) {
-                match self.network.is_lane(at) {
+                match is_lane(at) {
                     // It is not made again.
                     true => self.end(at, "descriptors ran short"),
                     false => self.begin_to_close(at, false),
@@ -117,7 +119,7 @@ impl Tcp {
         }
     }
 
-    fn begin_to_close(&mut self, at: u32, peer_rests: bool) {
+    pub(crate) fn begin_to_close(&mut self, at: u32, peer_rests: bool) {
         let conversation = self.conversation(at);
         let mut output = core::mem::take(&mut conversation.output);
         output.add_control(Control::Rest);
@@ -142,11 +144,23 @@ impl Tcp {
         let has_unsent = self.network.links.get(wire).is_some_and(|link| link.socket.has_unsent());
         let is_over = |closing: &mut Closing| closing.peer_rests && closing.output.is_empty() && !has_unsent;
         let conversation = self.conversation(at);
-        let Some(closing) = conversation.closing.take_if(is_over) else { return };
+        if conversation.closing.as_mut().is_some_and(is_over) {
+            self.close_now(at, wire);
+        }
+    }
+
+    /// A connection on which the peer has sent its last is over.
+    pub(crate) fn close_now(&mut self, at: u32, wire: u32) {
+        let conversation = self.conversation(at);
+        let Some(closing) = conversation.closing.take() else { return };
         conversation.awaits_room = false;
         conversation.input = Default::default();
         self.network.links.remove(wire);
         self.with_pair(at, |pair, _, _| pair.closed());
+        if self.network.is_parting(at) {
+            closing.callers.into_iter().for_each(|caller| drop(self.network.links.remove(caller)));
+            return self.is_gone(at);
+        }
         for caller in closing.callers {
             self.take_call(at, caller);
         }
@@ -161,7 +175,7 @@ impl Tcp {
         if self.network.links.get(wire).is_none() {
             return;
         }
-        if self.network.is_lane(from) && self.conversation(self.network.peer_of(from)).loss.is_some() {
+        if is_lane(from) && self.conversation(peer_of(from)).loss.is_some() {
             self.network.links.remove(wire);
             return;
         }

@@ -1,10 +1,13 @@
 //! The transport: conversations with peers, and the contract's calls.
 
+use crate::card::Card;
 use crate::conversation::{Conversation, Watch};
+use crate::conversations::Conversations;
 use crate::direct::{Direct, End, Pouring};
 use crate::frame::{CONFIRM, Input, OVERHEAD};
 use crate::hello::{VERDICT, Verdict};
 use crate::network::{COUNTED, LISTENER, Link, Network, Role, STRANGER, Socket, TIMER};
+use crate::numbers::is_lane;
 use crate::output::Output;
 use crate::pair::{ConnectLimits, Pair, State};
 use btl::{
@@ -43,6 +46,8 @@ pub struct Tcp {
     pub(crate) links_each: usize,
     pub(crate) connect_limits: ConnectLimits,
     pub(crate) network: Network,
+    /// What others must know to call this process.
+    pub(crate) card: Card,
     pub(crate) listener: TcpListener,
     /// Ends a sleep when something is due that no socket reports.
     pub(crate) timer: Timer,
@@ -57,7 +62,9 @@ pub struct Tcp {
     /// Takes the report that descriptors ran out; `None` once it was made.
     pub(crate) report: Option<fn(&str)>,
     /// By peer; made with the first message. The lanes beside them follow ([`crate::lanes`]).
-    pub(crate) peers: Vec<Option<Box<Conversation>>>,
+    pub(crate) peers: Conversations,
+    /// Peers from which the process has parted, and whose numbers are free.
+    pub(crate) gone: Vec<u32>,
     /// Peers with which a connection is being made.
     pub(crate) unsettled: Vec<u32>,
     /// The result of [`connects`].
@@ -110,19 +117,15 @@ impl Tcp {
 
     pub(crate) fn conversation(&mut self, at: u32) -> &mut Conversation {
         let Tcp { peers, network, connect_limits, .. } = self;
-        if at as usize >= peers.len() {
-            let size = network.cards.len();
-            peers.resize_with((at as usize / size + 1) * size, || None);
-        }
-        peers[at as usize].get_or_insert_with(|| {
-            let (places, rounds) = match network.is_lane(at) {
+        peers.slot(at).get_or_insert_with(|| {
+            let (places, rounds) = match is_lane(at) {
                 true => (1, 1),
-                false => (network.cards[at as usize].addresses.len(), connect_limits.rounds),
+                false => (network.places(at).len(), connect_limits.rounds),
             };
             Box::new(Conversation {
                 pair: Pair::new(
-                    network.me,
                     at,
+                    network.comes_second(at),
                     places,
                     ConnectLimits { rounds, ..*connect_limits },
                     Instant::now(),
@@ -154,7 +157,7 @@ impl Tcp {
         act: impl FnOnce(&mut Pair, &mut Network, bool) -> R,
     ) -> R {
         self.conversation(at);
-        let conversation = self.peers[at as usize].as_mut().expect("made above");
+        let conversation = self.peers[at].as_mut().expect("made above");
         let before = conversation.pair.state();
         let wanted = !conversation.output.is_empty();
         let result = act(&mut conversation.pair, &mut self.network, wanted);
@@ -192,7 +195,7 @@ impl Tcp {
 
     /// Whether nothing but a message of this peer is waited for in short.
     fn is_quiet(&self, at: u32) -> bool {
-        let conversation = self.peers[at as usize].as_ref();
+        let conversation = self.peers[at].as_ref();
         self.unsettled.is_empty()
             && !self.direct.is_divided()
             && conversation.is_some_and(|conversation| {
@@ -230,9 +233,8 @@ impl Tcp {
     }
 
     fn tell_whether_connects(&mut self) {
-        let waits = |&at: &u32| {
-            self.peers[at as usize].as_ref().is_some_and(|conversation| !conversation.output.is_empty())
-        };
+        let waits =
+            |&at: &u32| self.peers[at].as_ref().is_some_and(|conversation| !conversation.output.is_empty());
         let connects = self.unsettled.iter().any(waits);
         if connects != std::mem::replace(&mut self.connects, connects) {
             CONNECTS.store(connects, Ordering::Relaxed);
@@ -263,7 +265,7 @@ impl Tcp {
 
     /// When something is due that no socket reports.
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        let pairs = self.unsettled.iter().filter_map(|&at| self.peers[at as usize].as_ref()?.pair.deadline());
+        let pairs = self.unsettled.iter().filter_map(|&at| self.peers[at].as_ref()?.pair.deadline());
         pairs.chain(self.strangers.deadline()).chain(self.watch.due).chain(self.listens_again()).min()
     }
 
@@ -343,8 +345,12 @@ impl Tcp {
 
     /// The connection with a peer is over.
     pub(crate) fn end(&mut self, at: u32, why: &str) {
-        let Some(Some(conversation)) = self.peers.get(at as usize) else { return };
+        let Some(conversation) = self.peers.get(at) else { return };
         let State::Open(wire) = conversation.pair.state() else { return };
+        if conversation.closing.as_ref().is_some_and(|closing| closing.peer_rests) {
+            // The peer has sent its last, and may have ended since.
+            return self.close_now(at, wire);
+        }
         let why = self.network.happened(wire, &why);
         self.network.links.remove(wire);
         self.with_pair(at, |pair, network, wanted| {
@@ -359,11 +365,14 @@ impl Tcp {
         conversation.closing = None;
         conversation.input = Input::default();
         conversation.pouring = None;
-        if self.network.is_lane(at) {
+        if is_lane(at) {
             return self.fall_back(at);
         }
         self.end_lanes(at);
         self.fail_all(at);
+        if self.network.is_parting(at) {
+            return self.is_gone(at);
+        }
         self.events.push_back(Event::PeerLost(Peer(at)));
     }
 }
@@ -372,7 +381,7 @@ impl RemoteMemory for Tcp {}
 
 impl Btl for Tcp {
     fn reaches(&self, peer: Peer) -> bool {
-        peer.0 != self.network.me && peer.0 < self.network.size()
+        peer.0 != self.network.me && self.network.contact(peer.0).is_some()
     }
 
     fn limits(&self, _peer: Peer) -> &Limits {
@@ -422,8 +431,11 @@ impl Btl for Tcp {
         }
         while let Some(at) = self.ready.pop_front() {
             self.conversation(at).is_ready = false;
-            if let Some(arrival) = self.lend(at) {
-                return Some(arrival);
+            match self.lend(at) {
+                // No part of this process waits for it.
+                Some(arrival) if self.network.is_parting(at) => self.release(arrival),
+                Some(arrival) => return Some(arrival),
+                None => {}
             }
         }
         None
@@ -431,6 +443,9 @@ impl Btl for Tcp {
 
     fn next_arrival_from(&mut self, peer: Peer) -> Option<Arrival> {
         if self.lent.is_some() {
+            return None;
+        }
+        if self.network.is_parting(peer.0) {
             return None;
         }
         if let Some(arrival) = self.lend(peer.0) {
@@ -461,7 +476,7 @@ impl Btl for Tcp {
     }
 
     fn loss(&self, peer: Peer) -> Loss {
-        let seen = self.peers[peer.0 as usize].as_ref().and_then(|conversation| conversation.loss.as_deref());
+        let seen = self.peers[peer.0].as_ref().and_then(|conversation| conversation.loss.as_deref());
         Loss {
             seen: format!("no TCP connection with it: {}", seen.unwrap_or("none was wanted")),
             advice: "and at the network between the two hosts; --mca btl_tcp_if_include chooses the addresses that \
@@ -476,8 +491,7 @@ impl Btl for Tcp {
 
     fn conceal(&mut self, peer: Peer, key: RemoteKey) {
         let Some(name) = self.direct.conceal(peer.0, key) else { return };
-        let (first, size) = (peer.0 as usize, self.network.size() as usize);
-        for conversation in self.peers.iter_mut().skip(first).step_by(size).flatten() {
+        for conversation in self.peers.with_peer(peer.0) {
             conversation.output.keep(name);
             conversation.closing.iter_mut().for_each(|closing| closing.output.keep(name));
             if let Some(Pouring { into, end: End::Stored { name: theirs, .. }, .. }) =
@@ -522,22 +536,25 @@ impl Btl for Tcp {
             let closing = conversation.closing.as_ref();
             conversation.output.is_empty() && closing.is_none_or(|closing| closing.output.is_empty())
         };
-        self.peers.iter().flatten().all(|conversation| is_flushed(conversation))
+        self.peers.iter().all(is_flushed)
             && self.network.links.iter().all(|(_, link)| !link.socket.has_unsent())
     }
 
     /// The other kernel has to have it: the end of this process resets a connection on which more comes in, and then this
     /// kernel sends nothing more.
     fn owes(&self, peer: Peer) -> bool {
-        let Some(Some(conversation)) = self.peers.get(peer.0 as usize) else { return false };
+        let Some(conversation) = self.peers.get(peer.0) else { return false };
         let owes = |socket: &Socket| socket.has_unsent() || socket.answered() != Answered::All;
         let link = match conversation.pair.state() {
             State::Open(wire) => self.network.links.get(wire),
             _ => None,
         };
-        !conversation.output.is_empty()
-            || conversation.closing.is_some()
-            || link.is_some_and(|link| owes(&link.socket))
+        // From a peer that the process parts from it awaits no last word.
+        let closes = conversation
+            .closing
+            .as_ref()
+            .is_some_and(|closing| !self.network.is_parting(peer.0) || !closing.output.is_empty());
+        !conversation.output.is_empty() || closes || link.is_some_and(|link| owes(&link.socket))
     }
 
     /// There need not be a connection whose end would show.
@@ -559,8 +576,9 @@ impl Btl for Tcp {
     }
 
     fn would_miss(&self, peer: Peer) -> bool {
-        let conversation = self.peers.get(peer.0 as usize).and_then(Option::as_ref);
-        conversation.is_some_and(|conversation| conversation.pair.is_known_to_peer())
+        let conversation = self.peers.get(peer.0);
+        !self.network.is_parting(peer.0)
+            && conversation.is_some_and(|conversation| conversation.pair.is_known_to_peer())
     }
 
     fn advertise_congestion(&mut self, _on: bool) -> bool {

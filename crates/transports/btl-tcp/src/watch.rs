@@ -27,7 +27,7 @@ impl Tcp {
     /// Something was sent to a peer, or is to be: its host should answer.
     #[inline]
     pub(crate) fn watch(&mut self, at: u32) {
-        if self.peers[at as usize].as_ref().is_some_and(|conversation| !conversation.is_watched) {
+        if self.peers[at].as_ref().is_some_and(|conversation| !conversation.is_watched) {
             self.watch_anew(at);
         }
     }
@@ -52,7 +52,7 @@ impl Tcp {
         // What was seen before the process was away for long proves nothing.
         let was_away = now.duration_since(due) > silence / CHECKS;
         for at in core::mem::take(&mut self.watch.peers) {
-            let Some(conversation) = &mut self.peers[at as usize] else { continue };
+            let Some(conversation) = &mut self.peers[at] else { continue };
             conversation.is_watched = false;
             let Some((_, socket)) = Tcp::socket_of(conversation, &mut self.network) else {
                 if self.connects_to(at, now, was_away) {
@@ -89,7 +89,7 @@ impl Tcp {
     /// Whether a connection with a peer is being made. Its host is suspected where no attempt was answered for a moment.
     fn connects_to(&mut self, at: u32, now: Instant, was_away: bool) -> bool {
         let Tcp { peers, network, .. } = self;
-        let Some(conversation) = &mut peers[at as usize] else { return false };
+        let Some(conversation) = &mut peers[at] else { return false };
         let connects = matches!(conversation.pair.state(), State::Connecting | State::Resting(_));
         if !connects || conversation.output.is_empty() || is_heard(conversation, network) {
             conversation.unheard_since = None;
@@ -108,8 +108,8 @@ impl Tcp {
     /// Reports that the host of a peer has been silent. A lane goes over one network alone, and does without it.
     fn suspect(&mut self, at: u32, silent: Duration) {
         let patience = self.watch.patience();
-        if let (Some(suspects), false) = (&mut self.watch.suspects, self.network.is_lane(at)) {
-            let places = self.network.cards[at as usize].places(&self.network.own);
+        if let (Some(suspects), true) = (&mut self.watch.suspects, self.network.is_of_job(at)) {
+            let places = self.network.places(at);
             let greeting = self.network.greeting();
             suspects.suspect(Suspicion { peer: Peer(at), silent, patience, places, greeting });
         }

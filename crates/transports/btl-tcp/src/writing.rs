@@ -3,6 +3,7 @@
 use crate::conversation::Conversation;
 use crate::frame::{HEAD, OVERHEAD, message_head};
 use crate::network::{Network, Socket};
+use crate::numbers::peer_of;
 use crate::output::{MOST_PIECES, Output};
 use crate::pair::State;
 use crate::transport::Tcp;
@@ -24,7 +25,7 @@ impl Tcp {
     /// Writes what waits for a peer, as far as there is room.
     #[allow(unsafe_code, reason = "memory of users, which the kernel reads")]
     pub(crate) fn flush(&mut self, at: u32) {
-        let Some(conversation) = &mut self.peers[at as usize] else { return };
+        let Some(conversation) = &mut self.peers[at] else { return };
         let Some((wire, socket)) = Tcp::socket_of(conversation, &mut self.network) else { return };
         let output = match &mut conversation.closing {
             Some(closing) => &mut closing.output,
@@ -58,7 +59,7 @@ impl Tcp {
 
     /// As [`Tcp::make_room`]; where the set reports room, there is none yet.
     pub(crate) fn make_room_unless_full(&mut self, at: u32) {
-        self.recent = Some(self.network.peer_of(at));
+        self.recent = Some(peer_of(at));
         if !self.conversation(at).awaits_room {
             self.make_room(at);
         }
@@ -95,7 +96,7 @@ impl Tcp {
     /// Sends a message from where it lies, if nothing waits before it; whether it was sent or what is left of it waits.
     #[allow(unsafe_code, reason = "memory of users, which the kernel reads")]
     pub(crate) fn send_straight(&mut self, at: u32, header: &[u64], payload: UserMem) -> bool {
-        let conversation = self.peers[at as usize].as_mut().expect("spoken to");
+        let conversation = self.peers[at].as_mut().expect("spoken to");
         if !conversation.output.is_empty() || conversation.closing.is_some() {
             return false;
         }
