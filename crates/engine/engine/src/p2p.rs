@@ -5,8 +5,8 @@ use std::os::fd::BorrowedFd;
 
 use abi::{Result, Status};
 use active::{Active, Head, Refused};
-use bml::{Bml, SoftPortals, Unreachable};
-use btl::{Arrival, Btl, Farewells, Loss, Peer, Sleep, Strays};
+use bml::{Bml, Contact, SoftPortals, Unreachable};
+use btl::{Arrival, Btl, Farewells, Lines, Loss, Peer, Sleep, Strays};
 use mem::{Source, UserMem};
 use mtl::Mtl;
 use mtl_ofi::Ofi;
@@ -261,17 +261,68 @@ impl P2p {
         P2p::new(Bml::solo(), Layer::ob1(Ob1::new(Config::new(1))), Peers::of_job(0, 1))
     }
 
-    /// The number of a process of another job, which a transport has learned of; a new one if it was not met before.
+    /// Lets processes of other jobs call this one: how they do so. `values`: the parameters in force.
+    ///
+    /// # Errors
+    /// The lines to print: no port can be had, or the messages of this process are matched by its network, which reaches
+    /// only the processes of its own job.
+    pub fn listen(&mut self, job: u64, values: &mca::Values) -> std::result::Result<String, Lines> {
+        if self.matches_below() {
+            return Err(Lines::of(
+                &"processes of other jobs cannot be reached\nseen: the parameter pml is cm, and the network that matches \
+                  messages knows the processes of this job alone\nstart the job with --mca pml ob1",
+            ));
+        }
+        self.bml.listen(job, values)
+    }
+
+    /// The number of a process of another job, and whether it is a new one: if the process was not met before, or this one
+    /// has parted from it since. Of numbers that have become free, one that `may_be_used` again is taken.
     ///
     /// # Errors
     /// [`Unreachable`]: no transport reaches it, and it is as unknown as before.
-    pub fn meet(&mut self, process: Process) -> std::result::Result<Peer, Unreachable> {
+    pub fn meet(
+        &mut self,
+        process: Process,
+        contact: &Contact,
+        may_be_used: impl Fn(Peer) -> bool,
+    ) -> std::result::Result<(Peer, bool), Unreachable> {
         if let Some(known) = self.peers.find(process) {
-            return Ok(known);
+            return Ok((known, false));
         }
-        let peer = self.bml.add_peer()?;
-        debug_assert_eq!(peer, self.peers.next(), "both tables grow together");
-        Ok(self.peers.add(process))
+        while let Some(gone) = self.bml.next_gone() {
+            self.peers.is_gone(gone);
+        }
+        let free = self.peers.free(may_be_used);
+        let peer = free.unwrap_or(self.peers.next());
+        self.bml.meet(peer, contact)?;
+        self.forget(peer);
+        self.peers.put(peer, process);
+        Ok((peer, true))
+    }
+
+    /// Parts from a process of another job, with which this one has nothing in common any more; the other one does the same.
+    pub fn part_from(&mut self, peer: Peer) {
+        if self.peers.part_from(peer) {
+            self.bml.part_from(peer);
+            self.forget(peer);
+        }
+    }
+
+    /// Processes of other jobs that this one knows.
+    pub fn others(&self) -> impl Iterator<Item = Peer> {
+        self.peers.others()
+    }
+
+    /// This process never parts from `peer`: a communicator with it was freed, and not disconnected.
+    pub fn bind(&mut self, peer: Peer) {
+        self.peers.bind(peer);
+    }
+
+    fn forget(&mut self, peer: Peer) {
+        self.layer.ob1.forget(peer);
+        self.active.forget(peer);
+        self.farewells.forget(peer);
     }
 }
 

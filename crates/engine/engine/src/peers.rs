@@ -3,7 +3,7 @@
 //! The processes of a process's own job are the peers of the same numbers as their ranks, so they take no room here. Peers
 //! of other jobs get the numbers after them, in the order in which the process met them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use btl::Peer;
 
@@ -23,15 +23,19 @@ pub struct Peers {
     job: u64,
     /// Ranks of the own job.
     size: u32,
-    /// The processes behind the numbers from `size` on.
+    /// The processes behind the numbers from `size` on, also those from which this one has parted.
     met: Vec<Process>,
     numbers: HashMap<Process, Peer>,
+    /// Numbers that may become another process's.
+    free: Vec<Peer>,
+    /// Peers from which this process never parts.
+    bound: HashSet<Peer>,
 }
 
 impl Peers {
     /// The peers of a process whose job has `size` ranks.
     pub fn of_job(job: u64, size: u32) -> Peers {
-        Peers { job, size, met: Vec::new(), numbers: HashMap::new() }
+        Peers { job, size, met: Vec::new(), numbers: HashMap::new(), free: Vec::new(), bound: HashSet::new() }
     }
 
     /// Ranks of the own job.
@@ -65,15 +69,46 @@ impl Peers {
         Peer(self.size + self.met.len() as u32)
     }
 
-    /// Gives a process of another job its number. One that is known keeps its own.
-    pub fn add(&mut self, process: Process) -> Peer {
-        if let Some(known) = self.find(process) {
-            return known;
+    /// Gives a process of another job a number: the next one, or one that was free.
+    pub(crate) fn put(&mut self, peer: Peer, process: Process) {
+        match self.met.get_mut((peer.0 - self.size) as usize) {
+            Some(place) => *place = process,
+            None => self.met.push(process),
         }
-        let peer = self.next();
-        self.met.push(process);
         self.numbers.insert(process, peer);
-        peer
+    }
+
+    /// The peers of other jobs from which this process has not parted.
+    pub(crate) fn others(&self) -> impl Iterator<Item = Peer> {
+        self.numbers.values().copied()
+    }
+
+    /// The process never parts from `peer`.
+    pub(crate) fn bind(&mut self, peer: Peer) {
+        if peer.0 >= self.size {
+            self.bound.insert(peer);
+        }
+    }
+
+    /// Parts from a peer of another job, unless it is bound; whether it was known.
+    pub(crate) fn part_from(&mut self, peer: Peer) -> bool {
+        if peer.0 < self.size || self.bound.contains(&peer) {
+            return false;
+        }
+        self.process(peer).is_some_and(|process| {
+            self.numbers.get(&process) == Some(&peer) && self.numbers.remove(&process).is_some()
+        })
+    }
+
+    /// Nothing comes from a peer any more: its number is free.
+    pub(crate) fn is_gone(&mut self, peer: Peer) {
+        self.free.push(peer);
+    }
+
+    /// Takes a free number that may be used.
+    pub(crate) fn free(&mut self, may_be_used: impl Fn(Peer) -> bool) -> Option<Peer> {
+        let place = self.free.iter().position(|&peer| may_be_used(peer))?;
+        Some(self.free.swap_remove(place))
     }
 }
 
@@ -81,7 +116,7 @@ impl Peers {
 mod tests {
     use super::{Peers, Process};
     use crate::{Layer, P2p};
-    use bml::{Bml, Unreachable};
+    use bml::{Bml, Bridge, Contact, Unreachable};
     use btl::Peer;
     use pml_ob1::{Config, Ob1};
 
@@ -102,10 +137,9 @@ mod tests {
     fn processes_of_other_jobs_are_numbered_as_they_are_met_and_keep_their_numbers() {
         let mut peers = Peers::of_job(7, 3);
         let (first, second) = (Process { job: 9, rank: 1 }, Process { job: 8, rank: 1 });
-        assert_eq!(peers.add(first), Peer(3));
-        assert_eq!(peers.add(second), Peer(4));
-        assert_eq!(peers.add(first), Peer(3));
-        assert_eq!(peers.add(Process { job: 7, rank: 2 }), Peer(2));
+        for process in [first, second] {
+            peers.put(peers.next(), process);
+        }
         assert_eq!(peers.next(), Peer(5));
         for (peer, process) in [(Peer(3), first), (Peer(4), second)] {
             assert_eq!(peers.find(process), Some(peer));
@@ -115,14 +149,40 @@ mod tests {
     }
 
     #[test]
+    fn numbers_of_peers_that_are_gone_are_used_again() {
+        let mut peers = Peers::of_job(7, 2);
+        let process = |rank| Process { job: 9, rank };
+        (0..3).for_each(|rank| peers.put(peers.next(), process(rank)));
+        assert!(!peers.part_from(Peer(1)), "of the own job");
+        peers.bind(Peer(2));
+        assert!(!peers.part_from(Peer(2)), "bound");
+        assert!(peers.part_from(Peer(3)) && !peers.part_from(Peer(3)));
+        assert_eq!((peers.find(process(1)), peers.process(Peer(3))), (None, Some(process(1))));
+        assert_eq!(peers.free(|_| true), None, "something may still come");
+        peers.is_gone(Peer(3));
+        assert_eq!(peers.free(|_| false), None, "a group has it");
+        assert_eq!(peers.free(|_| true), Some(Peer(3)));
+        peers.put(Peer(3), process(7));
+        assert_eq!((peers.find(process(7)), peers.next()), (Some(Peer(3)), Peer(5)));
+        assert_eq!(peers.others().count(), 3);
+    }
+
+    const BRIDGE: Bridge = Bridge { id: 1, key: 2, me: 0 };
+
+    #[test]
     fn a_process_that_no_transport_reaches_stays_unknown() {
         let layer = Layer::ob1(Ob1::new(Config::new(1)));
         let mut p2p = P2p::new(Bml::solo(), layer, Peers::of_job(7, 1));
         let stranger = Process { job: 9, rank: 0 };
         for _ in 0..2 {
-            assert_eq!(p2p.meet(stranger).map_err(|Unreachable(peer)| peer), Err(Peer(1)));
+            let contact = Contact { card: "4711 127.0.0.1".into(), bridge: BRIDGE, number: 1 };
+            assert_eq!(
+                p2p.meet(stranger, &contact, |_| true).map_err(|Unreachable(peer)| peer),
+                Err(Peer(1))
+            );
             assert_eq!(p2p.peers().find(stranger), None);
         }
-        assert_eq!(p2p.meet(Process { job: 7, rank: 0 }).ok(), Some(Peer(0)));
+        let own = Contact { card: String::new(), bridge: BRIDGE, number: 0 };
+        assert_eq!(p2p.meet(Process { job: 7, rank: 0 }, &own, |_| true).ok(), Some((Peer(0), false)));
     }
 }

@@ -161,6 +161,13 @@ pub struct Ob1 {
 }
 
 impl Ob1 {
+    /// `peer` is another process from now on, or none: nothing is under way with it.
+    pub fn forget(&mut self, peer: Peer) {
+        self.peers.forget(peer);
+        self.waiting.retain(|&waiting| waiting != peer);
+        self.lost.retain(|&lost| lost != peer);
+    }
+
     /// A machine with nothing to do.
     pub fn new(config: Config) -> Ob1 {
         Ob1 {

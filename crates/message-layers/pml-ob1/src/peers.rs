@@ -104,6 +104,13 @@ impl Peers {
         self.records.get_mut(peer.0 as usize)?.as_deref_mut()
     }
 
+    /// Nothing is known of a peer any more.
+    pub fn forget(&mut self, peer: Peer) {
+        if let Some(record) = self.records.get_mut(peer.0 as usize) {
+            *record = None;
+        }
+    }
+
     /// The state of any peer.
     pub fn entry(&mut self, peer: Peer) -> &mut PeerState {
         let index = peer.0 as usize;

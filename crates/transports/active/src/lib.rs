@@ -279,6 +279,12 @@ impl Active {
         self.waiting.retain(|&(_, waiting)| waiting != peer);
     }
 
+    /// `peer` is another process from now on, or none.
+    pub fn forget(&mut self, peer: Peer) {
+        self.peer_lost(peer);
+        self.lost.retain(|&lost| lost != peer);
+    }
+
     /// Whether every answer was taken by the transport.
     pub fn idle(&self) -> bool {
         self.waiting.is_empty()

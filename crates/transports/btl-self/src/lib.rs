@@ -82,6 +82,11 @@ impl Loopback {
         }
     }
 
+    /// What the process is called above.
+    pub fn me(&self) -> Peer {
+        self.me
+    }
+
     /// Whether there is an arrival or an event to ask for.
     #[inline(always)]
     pub fn has_work(&self) -> bool {

@@ -95,6 +95,12 @@ impl Farewells {
         *heard = (*heard).max(turn);
     }
 
+    /// `peer` is another process from now on, or none.
+    pub fn forget(&mut self, peer: Peer) {
+        self.told.remove(&peer);
+        self.heard.remove(&peer);
+    }
+
     /// Whether the goodbye of `peer` came and it is not back.
     pub fn has_left(&self, peer: Peer) -> bool {
         self.heard.get(&peer).is_some_and(|turn| turn % 2 == 1)

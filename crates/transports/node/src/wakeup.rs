@@ -26,6 +26,7 @@ mod watcher;
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::sync::OnceLock;
 
 use btl::Sleep;
 use platform::epoll::Epoll;
@@ -40,13 +41,13 @@ pub struct Bell(&'static Inner);
 #[derive(Debug)]
 struct Inner {
     doorbell: &'static Doorbell,
-    beside: Beside,
+    /// Unset as long as there are no descriptors.
+    beside: OnceLock<Beside>,
 }
 
 /// How descriptors are slept on beside the doorbell.
 #[derive(Debug)]
 enum Beside {
-    Nothing,
     Polled { set: Epoll, rung: EventFd },
     Watched(Watcher),
 }
@@ -57,7 +58,7 @@ const ANY: u64 = 0;
 impl Bell {
     /// The doorbell alone.
     pub fn of(doorbell: &'static Doorbell) -> Bell {
-        Bell(Box::leak(Box::new(Inner { doorbell, beside: Beside::Nothing })))
+        Bell(Box::leak(Box::new(Inner { doorbell, beside: OnceLock::new() })))
     }
 
     /// The doorbell and `descriptors`, which are readable while there is something to do. `shared`: other processes may
@@ -71,7 +72,7 @@ impl Bell {
         descriptors: &[BorrowedFd<'_>],
     ) -> io::Result<Bell> {
         let beside = match descriptors {
-            [] => Beside::Nothing,
+            [] => return Ok(Bell::of(doorbell)),
             descriptors if shared => Beside::Watched(Watcher::new(doorbell, descriptors)?),
             descriptors => {
                 let (set, rung) = (Epoll::new()?, EventFd::new()?);
@@ -81,7 +82,25 @@ impl Bell {
                 Beside::Polled { set, rung }
             }
         };
-        Ok(Bell(Box::leak(Box::new(Inner { doorbell, beside }))))
+        Ok(Bell(Box::leak(Box::new(Inner { doorbell, beside: OnceLock::from(beside) }))))
+    }
+
+    /// A transport that was opened later: from now on `descriptor` is slept on, too. Threads that sleep wake, and arm anew.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn add(&self, descriptor: BorrowedFd<'_>) -> io::Result<()> {
+        match self.0.beside.get() {
+            Some(Beside::Polled { set, .. }) => set.add(descriptor, ANY, false)?,
+            Some(Beside::Watched(watcher)) => watcher.add(descriptor)?,
+            None => {
+                let watcher = Watcher::new(self.0.doorbell, &[descriptor])?;
+                // The caller has the state locked, so no other thread has set it.
+                let _ = self.0.beside.set(Beside::Watched(watcher));
+            }
+        }
+        self.wake_own();
+        Ok(())
     }
 
     /// The doorbell.
@@ -101,25 +120,25 @@ impl Bell {
     }
 
     fn wake(&self, word: usize) {
-        match &self.0.beside {
-            Beside::Polled { rung, .. } => rung.signal(),
-            Beside::Nothing | Beside::Watched(_) => platform::futex::wake(word, i32::MAX),
+        match self.0.beside.get() {
+            Some(Beside::Polled { rung, .. }) => rung.signal(),
+            Some(Beside::Watched(_)) | None => platform::futex::wake(word, i32::MAX),
         }
     }
 
     /// Announces a sleep by the descriptors, too, after `word` was armed; what to sleep on. `None`: they cannot be
     /// slept on.
     pub fn arm(&self, word: Sleep) -> Option<Sleep> {
-        match &self.0.beside {
-            Beside::Nothing => Some(word),
-            Beside::Polled { set, .. } => Some(Sleep::Descriptor(set.as_fd().as_raw_fd())),
-            Beside::Watched(watcher) => watcher.arm().then_some(word),
+        match self.0.beside.get() {
+            None => Some(word),
+            Some(Beside::Polled { set, .. }) => Some(Sleep::Descriptor(set.as_fd().as_raw_fd())),
+            Some(Beside::Watched(watcher)) => watcher.arm().then_some(word),
         }
     }
 
     /// No thread is armed any more; the word was disarmed.
     pub fn disarm(&self) {
-        if let Beside::Polled { rung, .. } = &self.0.beside {
+        if let Some(Beside::Polled { rung, .. }) = self.0.beside.get() {
             rung.drain();
         }
     }

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use platform::epoll::Epoll;
 use shm::doorbell::Doorbell;
@@ -12,7 +12,7 @@ use shm::doorbell::Doorbell;
 pub(crate) struct Watcher {
     doorbell: &'static Doorbell,
     set: Arc<Epoll>,
-    descriptors: Box<[OwnedFd]>,
+    descriptors: Mutex<Vec<OwnedFd>>,
     /// Whether the thread runs, once it was started.
     runs: OnceLock<bool>,
 }
@@ -22,11 +22,26 @@ impl Watcher {
     /// The system's error.
     pub(crate) fn new(doorbell: &'static Doorbell, descriptors: &[BorrowedFd<'_>]) -> io::Result<Watcher> {
         let set = Arc::new(Epoll::new()?);
-        let own = descriptors.iter().map(BorrowedFd::try_clone_to_owned).collect::<io::Result<Box<[_]>>>()?;
+        let own = descriptors.iter().map(BorrowedFd::try_clone_to_owned).collect::<io::Result<Vec<_>>>()?;
         for fd in &own {
             set.add(fd.as_fd(), super::ANY, false)?;
         }
-        Ok(Watcher { doorbell, set, descriptors: own, runs: OnceLock::new() })
+        Ok(Watcher { doorbell, set, descriptors: Mutex::new(own), runs: OnceLock::new() })
+    }
+
+    /// One more descriptor, which the next sleep arms.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub(crate) fn add(&self, descriptor: BorrowedFd<'_>) -> io::Result<()> {
+        let own = descriptor.try_clone_to_owned()?;
+        self.set.add(own.as_fd(), super::ANY, false)?;
+        self.descriptors().push(own);
+        Ok(())
+    }
+
+    fn descriptors(&self) -> MutexGuard<'_, Vec<OwnedFd>> {
+        self.descriptors.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The next time that a descriptor is readable, be that now, the doorbell is rung; `false`: it will not be.
@@ -35,7 +50,7 @@ impl Watcher {
             let (doorbell, set) = (self.doorbell, Arc::clone(&self.set));
             platform::thread::start("alhena-watch", move || watch(doorbell, &set)).is_ok()
         });
-        runs && self.descriptors.iter().all(|fd| self.set.report_once(fd.as_fd(), super::ANY).is_ok())
+        runs && self.descriptors().iter().all(|fd| self.set.report_once(fd.as_fd(), super::ANY).is_ok())
     }
 }
 
