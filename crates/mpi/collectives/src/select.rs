@@ -103,11 +103,13 @@ pub(super) fn placement(comm: &Comm, kept: &mut CollState, world: Option<&Member
     placement
 }
 
-/// The node of each rank. A process of another job counts as a node of its own.
+/// The node of each rank. With processes of other jobs each process counts as a node of its own: none knows where those
+/// are, and all have to choose alike.
 fn nodes(comm: &Comm, world: Option<&Membership>) -> Vec<u32> {
     let node_of = world.map_or(&[0][..], |world| &world.job.node_of);
-    let of = |&peer: &u32| node_of.get(peer as usize).copied().unwrap_or(node_of.len() as u32 + peer);
-    comm.group.members().iter().map(of).collect()
+    let of = |&peer: &u32| node_of.get(peer as usize).copied();
+    let known: Option<Vec<u32>> = comm.group.members().iter().map(of).collect();
+    known.unwrap_or_else(|| (0..comm.size()).collect())
 }
 
 /// The schedule of a call, from the communicator's store or built now.

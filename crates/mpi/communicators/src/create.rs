@@ -326,9 +326,27 @@ fn next_level(t: &mut Token, comm: abi::Comm) -> Result<Option<(i32, String)>> {
     Ok(None)
 }
 
-/// `MPI_Comm_free`: the attributes' callbacks run first; messages on the way find their requests without the
-/// communicator, and requests that need it keep it.
+/// `MPI_Comm_free`. Processes of other jobs stay connected, as they do not after `MPI_Comm_disconnect`.
 pub fn free(t: &mut Token, comm: &mut abi::Comm) -> Result<()> {
+    bind(&mut t.lock(), *comm);
+    let_go(t, comm)
+}
+
+/// This process does not part any more from the processes of other jobs in a communicator.
+fn bind(state: &mut State, comm: abi::Comm) {
+    let State { p2p, comms, .. } = state;
+    let Some(comm) = comms.find(comm).filter(|_| p2p.others().next().is_some()) else { return };
+    for &peer in comm.peers.iter().chain(comm.group.members()) {
+        p2p.bind(btl::Peer(peer));
+    }
+}
+
+/// Frees a communicator: the attributes' callbacks run first; messages on the way find their requests without the
+/// communicator, and requests that need it keep it.
+///
+/// # Errors
+/// `MPI_ERR_COMM`; that of a callback.
+pub fn let_go(t: &mut Token, comm: &mut abi::Comm) -> Result<()> {
     if matches!(*comm, abi::COMM_WORLD | abi::COMM_SELF) {
         return Err(Error::new(abi::ERR_COMM, "a predefined communicator cannot be freed"));
     }
@@ -342,12 +360,6 @@ pub fn free(t: &mut Token, comm: &mut abi::Comm) -> Result<()> {
     retire(&mut state, *comm)?;
     *comm = abi::COMM_NULL;
     Ok(())
-}
-
-/// `MPI_Comm_disconnect`: as free, after everything pending is over.
-pub fn disconnect(t: &mut Token, comm: &mut abi::Comm) -> Result<()> {
-    collectives::barrier(t, collectives::Mode::Own, *comm)?;
-    free(t, comm)
 }
 
 /// Makes a communicator under `count` context ids that the members of `comm` agree on.

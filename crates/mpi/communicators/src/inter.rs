@@ -5,15 +5,18 @@ use std::sync::Arc;
 
 use abi::{Error, Result};
 
+use super::acquaint::{self, Made, Side, identities, text_of, words_of};
 use super::agreement::{Party, Question, WORDS};
 use super::create::{
-    agree_by, answer, chosen, free, give_hints, make, make_under, open, over_group, string_tag,
+    agree_by, answer, chosen, drop_from_table, free, give_hints, make, make_under, open, over_group,
+    string_tag,
 };
 use collectives::{gather_words, share_words, swap_words};
 use objects::comm::Comm;
 use objects::domain::Token;
 use objects::errhandler::Handler;
 use objects::group::Group;
+use objects::state::State;
 
 /// `MPI_Intercomm_create`
 pub fn create(
@@ -55,6 +58,50 @@ pub fn create(
     Ok(())
 }
 
+/// The inter-communicator of an intra-communicator and a group of another job, which its processes have met by the bridge
+/// `made`; `far` is the other leader, a member of that group. All processes of both groups call this.
+///
+/// # Errors
+/// The other leader is lost; a process has no context id left.
+pub fn between(
+    t: &mut Token,
+    (local, leader): (abi::Comm, u32),
+    (remote, far): (Arc<Group>, u32),
+    made: Made,
+) -> Result<abi::Comm> {
+    let (group, rank, errhandler) = {
+        let state = t.lock();
+        let local = state.comm(local)?;
+        (local.group.clone(), local.rank, local.errhandler)
+    };
+    let tag = made.id as i32;
+    let bridge = match rank == leader {
+        true => Some(leaders(t, remote.members()[far as usize], made.is_first)?),
+        false => None,
+    };
+    let link = bridge.map(|comm| Link { comm, rank: i32::from(made.is_first), tag });
+    let meeting = Meeting { local, leader, link };
+    let id = meeting.agree(t, Party::of(&[made.id]), 2);
+    if let Some(bridge) = bridge {
+        drop_from_table(&mut t.lock(), bridge);
+    }
+    make_under(t, id?, 2, |t, id| {
+        let mut comm = Comm::new(id, group, rank, errhandler);
+        comm.make_inter(remote);
+        open(t, comm, None)
+    })
+}
+
+/// A communicator of this process and another leader, in the context where groups meet; tags distinguish what uses it.
+fn leaders(t: &mut Token, other: u32, is_first: bool) -> Result<abi::Comm> {
+    let mut state = t.lock();
+    let me = state.me();
+    let both = if is_first { [me, other] } else { [other, me] };
+    let group = Arc::new(Group::new(both.into(), me));
+    let context = state.contexts.meeting();
+    state.comms.add(Comm::new(context, group, u32::from(!is_first), Handler::Return))
+}
+
 /// `MPI_Intercomm_create_from_groups`: the members of both groups meet in a communicator of them all, which goes
 /// again.
 pub fn create_from_groups(
@@ -77,7 +124,7 @@ pub fn create_from_groups(
     let far = far.ok_or(Error::new(abi::ERR_RANK, "the remote leader lies outside its group"))?;
     let handler = objects::errhandler::initial(t, errhandler, objects::errhandler::ErrhandlerKind::Comm)?;
     let mut everyone = [local.members(), remote.members()].concat();
-    everyone.sort_unstable();
+    in_one_order(&t.lock(), &mut everyone);
     let leader = everyone.iter().position(|&peer| peer == far).unwrap_or(0) as i32;
     let all = Arc::new(Group::new(everyone.into(), me));
     let tag = string_tag(tag);
@@ -138,11 +185,52 @@ impl Meeting {
         share_words(t, self.local, self.leader, &mut own)?;
         let mut other = [0; 2];
         self.swap(t, &[ours.len() as u64, own[0]], &mut other)?;
-        let ours: Vec<u64> = ours.iter().map(|&peer| u64::from(peer)).collect();
-        let mut theirs = room_for(t, other[0])?;
+        let ours = identities(&t.lock(), ours);
+        let mut theirs = room_for(other[0])?;
         self.swap(t, &ours, &mut theirs)?;
         let party = Party::of(&[own[0] ^ other[1]]);
-        Ok((processes(t, &theirs)?, party))
+        // Both groups see both lists, so both go the same way.
+        let is_one_job = ours.iter().step_by(2).chain(theirs.iter().step_by(2)).all(|&job| job == ours[0]);
+        if !is_one_job {
+            self.acquaint(t, &theirs)?;
+        }
+        Ok((acquaint::known(&t.lock(), &theirs).ok_or(STRANGE)?, party))
+    }
+
+    /// Groups of several jobs: has those of the two meet that have not, if there are any.
+    fn acquaint(&self, t: &mut Token, theirs: &[u64]) -> Result<()> {
+        let is_stranger = acquaint::known(&t.lock(), theirs).is_none();
+        let mut strangers = [collectives::largest(t, self.local, u64::from(is_stranger))?];
+        let mut theirs = [0];
+        self.swap(t, &strangers.clone(), &mut theirs)?;
+        strangers[0] |= theirs[0];
+        if strangers[0] == 0 {
+            return Ok(());
+        }
+        let ours = acquaint::side(t, self.local)?;
+        // The leader with the larger number makes the bridge.
+        let own = Made::new()?;
+        let mut their_bridge = [0; 4];
+        self.swap(t, &own.words(true), &mut their_bridge)?;
+        let mut our_bridge = own.words(false);
+        share_words(t, self.local, self.leader, &mut our_bridge)?;
+        let (ours_is, theirs_is) = (Made::parse(our_bridge), Made::parse(their_bridge));
+        let made = if ours_is.id > theirs_is.id { ours_is } else { theirs_is };
+        let words = words_of(&ours.encode());
+        let mut count = [0];
+        self.swap(t, &[words.len() as u64], &mut count)?;
+        if count[0] > LONGEST_SIDE {
+            return Err(STRANGE);
+        }
+        let mut text = vec![0; count[0] as usize];
+        self.swap(t, &words, &mut text)?;
+        let other = text_of(&text).and_then(|text| Side::parse(&text)).ok_or(STRANGE)?;
+        let (rank, size) = {
+            let state = t.lock();
+            let local = state.comm(self.local)?;
+            (local.rank, local.size())
+        };
+        acquaint::meet(t, &other, made, (rank, size)).map(drop)
     }
 
     /// Context ids that are free in both groups.
@@ -156,23 +244,24 @@ impl Meeting {
     }
 }
 
-const STRANGE: Error = Error::new(abi::ERR_OTHER, "the other group names processes that are not of this job");
+const STRANGE: Error = Error::new(abi::ERR_OTHER, "the other group names processes that are not known");
 
-/// Processes of the job, which bound the members that another group may name.
-fn processes_of_job(t: &mut Token) -> u64 {
-    t.lock().world.as_ref().map_or(1, |world| u64::from(world.job.size))
+/// Members of a group at most, in what another group announces.
+const MOST: u64 = 1 << 24;
+/// Words of a group's text at most.
+const LONGEST_SIDE: u64 = MOST << 6;
+
+/// Room for what names the `count` members that the other group announces.
+fn room_for(count: u64) -> Result<Vec<u64>> {
+    if count > MOST { Err(STRANGE) } else { Ok(vec![0; 2 * count as usize]) }
 }
 
-/// Room for the `count` members that the other group announces.
-fn room_for(t: &mut Token, count: u64) -> Result<Vec<u64>> {
-    if count > processes_of_job(t) { Err(STRANGE) } else { Ok(vec![0; count as usize]) }
-}
-
-/// The members that the other group names.
-fn processes(t: &mut Token, words: &[u64]) -> Result<Vec<u32>> {
-    let all = processes_of_job(t);
-    let known = words.iter().map(|&peer| (peer < all).then_some(peer as u32));
-    known.collect::<Option<Vec<u32>>>().ok_or(STRANGE)
+/// Sorts peers in the order that all processes see alike, whatever their numbers are: by job and rank.
+fn in_one_order(state: &State, peers: &mut [u32]) {
+    let table = state.p2p.peers();
+    peers.sort_unstable_by_key(|&peer| {
+        table.process(btl::Peer(peer)).map(|process| (process.job, process.rank))
+    });
 }
 
 /// Runs `f` with the local group's communicator in the table, where collectives find it.
@@ -213,10 +302,10 @@ pub(super) fn answer_of_both(t: &mut Token, comm: abi::Comm, question: Question)
 pub(super) fn swap_groups(t: &mut Token, comm: abi::Comm, group: &Group) -> Result<Arc<Group>> {
     let mut count = [0];
     swap_all(t, comm, &[u64::from(group.size())], &mut count)?;
-    let mut theirs = room_for(t, count[0])?;
-    let ours: Vec<u64> = group.members().iter().map(|&peer| u64::from(peer)).collect();
+    let mut theirs = room_for(count[0])?;
+    let ours = identities(&t.lock(), group.members());
     swap_all(t, comm, &ours, &mut theirs)?;
-    let peers = processes(t, &theirs)?;
+    let peers = acquaint::known(&t.lock(), &theirs).ok_or(STRANGE)?;
     let me = t.lock().me();
     Ok(Arc::new(Group::new(peers.into(), me)))
 }
@@ -251,7 +340,7 @@ fn part(t: &mut Token, comm: abi::Comm, (color, key): (i32, i32), id: u32) -> Re
 }
 
 /// `MPI_Intercomm_merge`: the group that gives `high` comes second; on a tie the one whose first process has the
-/// smaller number goes first.
+/// smaller rank goes first, of different jobs that of the job with the smaller number.
 pub fn merge(t: &mut Token, comm: abi::Comm, high: i32, new: &mut abi::Comm) -> Result<()> {
     *new = make(t, comm, 1, |t, id| merged(t, comm, high, id))?;
     Ok(())
@@ -268,7 +357,11 @@ fn merged(t: &mut Token, comm: abi::Comm, high: i32, id: u32) -> Result<abi::Com
     let first = match ours.cmp(&theirs[0]) {
         std::cmp::Ordering::Less => true,
         std::cmp::Ordering::Greater => false,
-        std::cmp::Ordering::Equal => mine.first() < other.first(),
+        std::cmp::Ordering::Equal => {
+            let mut firsts = [mine[0], other[0]];
+            in_one_order(&state, &mut firsts);
+            firsts[0] == mine[0]
+        }
     };
     let peers: Vec<u32> = if first { [mine, other].concat() } else { [other, mine].concat() };
     let errhandler: Handler = old.errhandler;

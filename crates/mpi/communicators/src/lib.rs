@@ -9,6 +9,7 @@
 #![deny(unsafe_code)]
 #![allow(clippy::too_many_arguments, reason = "functions have the arguments of the MPI call")]
 
+pub mod acquaint;
 mod agreement;
 mod cart;
 mod create;
@@ -27,6 +28,7 @@ pub use dist_graph::*;
 pub use graph::*;
 pub use idup::{idup, idup_with_info};
 pub use inter::{
-    create as intercomm_create, create_from_groups as intercomm_create_from_groups, merge as intercomm_merge,
+    between, create as intercomm_create, create_from_groups as intercomm_create_from_groups,
+    merge as intercomm_merge,
 };
 pub use topology::topo_test;

@@ -91,6 +91,11 @@ impl Groups {
             .ok_or(Error::new(abi::ERR_GROUP, "the handle names no group"))
     }
 
+    /// Whether a group of the program has a peer.
+    pub fn contain(&self, peer: u32) -> bool {
+        self.slab.iter().any(|(_, held)| held.group.members().contains(&peer))
+    }
+
     /// The handle of `group`, to be freed once for each call; that of the empty group always is `MPI_GROUP_EMPTY`.
     pub fn add(&mut self, group: Arc<Group>) -> Result<abi::Group> {
         if group.size() == 0 {

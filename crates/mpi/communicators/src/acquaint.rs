@@ -1,0 +1,249 @@
+//! Processes of different jobs become known to each other: each gets a number for each member of the other group.
+//!
+//! ```text
+//!   group A                     leaders                       group B
+//!     gather the cards ───────► swap the sides ◄───────────── gather the cards
+//!     share B's side ◄───────── one of them makes the bridge ─► share A's side
+//!     meet B's members                                        meet A's members
+//! ```
+//! The two groups make a bridge: a random number and a key, which only their members have. A process proves by it, at the
+//! port of another member, that it is one (`btl_tcp`). A process that is known already keeps its number and its way.
+
+use std::sync::Arc;
+
+use abi::{Error, Result};
+use engine::{Bridge, Contact, Process};
+
+use collectives::{gather_words, largest, share_words};
+use objects::domain::Token;
+use objects::group::Group;
+use objects::state::State;
+
+/// A process, and how others reach it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Member {
+    /// Which process it is.
+    pub process: Process,
+    /// Its card; see [`engine::P2p::listen`].
+    pub card: String,
+}
+
+/// One of two groups that meet.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Side {
+    /// Its processes, in rank order.
+    pub members: Vec<Member>,
+}
+
+/// Most processes of a group of another job.
+const MOST: usize = 1 << 24;
+/// Longest text that describes a member, in bytes.
+const LONGEST: usize = 2048;
+
+impl Side {
+    /// As text, a line for each member.
+    pub fn encode(&self) -> String {
+        let line = |member: &Member| {
+            let Member { process: Process { job, rank }, card } = member;
+            format!("{job:016x} {rank} {card}\n")
+        };
+        self.members.iter().map(line).collect()
+    }
+
+    /// What [`Side::encode`] has written.
+    pub fn parse(text: &str) -> Option<Side> {
+        let members = text.lines().map(Member::parse).collect::<Option<Vec<Member>>>()?;
+        (!members.is_empty() && members.len() <= MOST).then_some(Side { members })
+    }
+}
+
+impl Member {
+    fn parse(line: &str) -> Option<Member> {
+        let (job, rest) = line.split_once(' ')?;
+        let (rank, card) = rest.split_once(' ')?;
+        let process = Process { job: u64::from_str_radix(job, 16).ok()?, rank: rank.parse().ok()? };
+        (line.len() <= LONGEST).then(|| Member { process, card: card.to_owned() })
+    }
+}
+
+/// Text as words, whose first one is its length.
+pub fn words_of(text: &str) -> Vec<u64> {
+    let bytes = text.as_bytes();
+    let word = |chunk: &[u8]| {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        u64::from_le_bytes(word)
+    };
+    std::iter::once(bytes.len() as u64).chain(bytes.chunks(8).map(word)).collect()
+}
+
+/// What [`words_of`] made, and perhaps more words behind it.
+pub fn text_of(words: &[u64]) -> Option<String> {
+    let (&length, words) = words.split_first()?;
+    let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    bytes.truncate(usize::try_from(length).ok().filter(|&length| length <= bytes.len())?);
+    String::from_utf8(bytes).ok()
+}
+
+/// Gives all of an intra-communicator the root's text.
+///
+/// # Errors
+/// The communicator's.
+pub fn share_text(t: &mut Token, comm: abi::Comm, root: u32, text: &mut String) -> Result<()> {
+    let mut words = words_of(text);
+    let mut count = [words.len() as u64];
+    share_words(t, comm, root, &mut count)?;
+    words.resize(count[0] as usize, 0);
+    share_words(t, comm, root, &mut words)?;
+    *text = text_of(&words).ok_or(GARBLED)?;
+    Ok(())
+}
+
+const GARBLED: Error = Error::new(abi::ERR_INTERN, "a rank has shared what is no text");
+
+/// What the processes of an intra-communicator are for those of another job: all of them, on all of them.
+///
+/// # Errors
+/// For all alike: a process cannot be reached by others; or the communicator's.
+pub fn side(t: &mut Token, comm: abi::Comm) -> Result<Side> {
+    let (process, card) = own(t);
+    let (card, why) = match card {
+        Ok(card) => (card, None),
+        Err(lines) => (String::new(), Some(lines)),
+    };
+    let line = Side { members: vec![Member { process, card }] }.encode();
+    let mut words = words_of(&line);
+    let length = largest(t, comm, words.len() as u64)?;
+    words.resize(length as usize, 0);
+    let all = gather_words(t, comm, &words)?;
+    let members =
+        all.chunks(length as usize).map(|words| Member::parse(text_of(words)?.trim_end_matches('\n')));
+    let members = members.collect::<Option<Vec<Member>>>().ok_or(GARBLED)?;
+    if let Some(rank) = members.iter().position(|member| member.card.is_empty()) {
+        let error = Error::new(abi::ERR_OTHER, "a process cannot be reached by those of other jobs");
+        return Err(error
+            .described(|| why.unwrap_or_else(|| format!("rank {rank} has no card; see what it reports"))));
+    }
+    Ok(Side { members })
+}
+
+/// This process, and its card or the lines that say why it has none.
+fn own(t: &mut Token) -> (Process, std::result::Result<String, String>) {
+    let mut state = t.lock();
+    let State { p2p, params, world, .. } = &mut *state;
+    let (job, rank) = world.as_ref().map_or((0, 0), |world| (world.job.job_id, world.job.rank));
+    (Process { job, rank }, p2p.listen(job, &params.values).map_err(|lines| lines.0))
+}
+
+/// Two groups that have made a bridge.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Made {
+    /// The bridge's number and key.
+    pub id: u64,
+    /// Its key.
+    pub key: u128,
+    /// The members of the group of this process come first on the bridge.
+    pub is_first: bool,
+}
+
+impl Made {
+    /// A new bridge.
+    ///
+    /// # Errors
+    /// The system has no random numbers.
+    pub fn new() -> Result<Made> {
+        let failed = |_| Error::new(abi::ERR_OTHER, "the system gives no random number");
+        let (id, key) = platform::random::number()
+            .and_then(|id| Ok((id, platform::random::secret()?)))
+            .map_err(failed)?;
+        Ok(Made { id, key, is_first: true })
+    }
+
+    /// As words, for the group of this process or for the other one.
+    pub fn words(&self, for_the_other: bool) -> [u64; 4] {
+        [self.id, self.key as u64, (self.key >> 64) as u64, u64::from(self.is_first != for_the_other)]
+    }
+
+    /// What [`Made::words`] made.
+    pub fn parse([id, low, high, is_first]: [u64; 4]) -> Made {
+        Made { id, key: u128::from(low) | u128::from(high) << 64, is_first: is_first != 0 }
+    }
+}
+
+/// Makes the members of the other side known: the group that they are. This process is member `rank` of a side of `own`
+/// members.
+///
+/// # Errors
+/// A member cannot be reached.
+pub fn meet(t: &mut Token, other: &Side, made: Made, (rank, own): (u32, u32)) -> Result<Arc<Group>> {
+    let there = other.members.len() as u32;
+    let (me, first) = if made.is_first { (rank, own) } else { (there + rank, 0) };
+    let bridge = Bridge { id: made.id, key: made.key, me };
+    let mut state = t.lock();
+    let mut peers = Vec::with_capacity(other.members.len());
+    for (number, member) in (first..).zip(&other.members) {
+        let contact = Contact { card: member.card.clone(), bridge, number };
+        let State { p2p, groups, lost, .. } = &mut *state;
+        // A group of the program may still name a process from which this one has parted.
+        let met = p2p.meet(member.process, &contact, |peer| !groups.contain(peer.0));
+        let (peer, is_new) = met.map_err(|_| {
+            Error::new(abi::ERR_OTHER, "a process of another job cannot be reached")
+                .described(|| format!("its card is \"{}\"", member.card))
+        })?;
+        if is_new {
+            lost.retain(|&other| other != peer);
+        }
+        peers.push(peer.0);
+    }
+    let me = state.me();
+    Ok(Arc::new(Group::new(peers.into(), me)))
+}
+
+/// Which processes peers are, as words.
+pub(crate) fn identities(state: &State, peers: &[u32]) -> Vec<u64> {
+    let table = state.p2p.peers();
+    let process = |&peer: &u32| table.process(btl::Peer(peer)).unwrap_or(Process { job: 0, rank: peer });
+    peers.iter().map(process).flat_map(|Process { job, rank }| [job, u64::from(rank)]).collect()
+}
+
+/// The peers that the words of [`identities`] name; `None`: one is not known here.
+pub(crate) fn known(state: &State, words: &[u64]) -> Option<Vec<u32>> {
+    let table = state.p2p.peers();
+    let find = |words: &[u64]| table.find(Process { job: words[0], rank: u32::try_from(words[1]).ok()? });
+    words.chunks_exact(2).map(|words| find(words).map(|peer| peer.0)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sides_are_read_as_they_were_written() {
+        let member =
+            |rank| Member { process: Process { job: 7 << 60, rank }, card: format!("47{rank} ::1 10.0.0.1") };
+        let side = Side { members: (0..3).map(member).collect() };
+        assert_eq!(Side::parse(&side.encode()), Some(side));
+        for text in ["", "\n", "7 1\n", "x 1 card\n", "7 -1 card\n"] {
+            assert_eq!(Side::parse(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn text_survives_words() {
+        for text in ["", "a", "12345678", "123456789"] {
+            let mut words = words_of(text);
+            words.push(7);
+            assert_eq!(text_of(&words).as_deref(), Some(text));
+        }
+        for words in [&[][..], &[1], &[9, 0], &[u64::MAX, 0]] {
+            assert_eq!(text_of(words), None);
+        }
+    }
+
+    #[test]
+    fn both_sides_see_one_bridge() {
+        let made = Made { id: 5, key: 1 << 100 | 3, is_first: true };
+        assert_eq!(Made::parse(made.words(false)), made);
+        assert_eq!(Made::parse(made.words(true)), Made { is_first: false, ..made });
+    }
+}
