@@ -17,6 +17,7 @@ mod parameters;
 mod phrasebook;
 mod rankfile;
 mod search_path;
+mod spawned;
 mod spread;
 mod text_file;
 mod tools;
@@ -44,6 +45,11 @@ fn main() -> ExitCode {
         let file = file.first().map(std::path::Path::new);
         let search = seconds.parse().map_or(rte::SEARCH, std::time::Duration::from_secs);
         return rte::worker(address, search, file, btl_vader::segment_bytes);
+    }
+    if let [flag, descriptor] = &std::env::args().skip(1).collect::<Vec<_>>()[..]
+        && flag == pmi::launch::FLAG
+    {
+        return spawned::run(descriptor);
     }
     let line = match command_line::parse(std::env::args_os().skip(1).collect()) {
         Ok(line) => line,

@@ -45,6 +45,21 @@ mca::params! {
     }
 }
 
+mca::params! {
+    /// Parameters of processes that are started, met and parted from while a program runs.
+    pub struct DynamicParams("dynamic_") {
+        /// How long MPI_Comm_connect waits for a process that accepts; 0: without end. The info key `timeout` of a call, in
+        /// seconds, wins.
+        connect_timeout_ms: mca::Int = "180000", unit "milliseconds", range 0 to 86400000;
+        /// How long MPI_Comm_spawn waits for all new processes to call MPI_Init; 0: without end. What has ended before
+        /// is noticed at once.
+        spawn_timeout_ms: mca::Int = "0", unit "milliseconds", range 0 to 86400000;
+        /// Folder where MPI_Publish_name writes names, for all jobs of the user that have the same one. Without a value it
+        /// is one of this host and user.
+        names: mca::Text = "";
+    }
+}
+
 /// The parameters of the crates that are no transports, by the beginning that their names share.
 const LISTED: &[(&str, &[mca::Param])] = &[
     ("mpi", MpiParams::PARAMS),
@@ -53,6 +68,7 @@ const LISTED: &[(&str, &[mca::Param])] = &[
     ("pml", engine::PmlParams::PARAMS),
     ("coll", coll::tuned::CollParams::PARAMS),
     ("coll_tuned", coll::tuned::TunedParams::PARAMS),
+    ("dynamic", DynamicParams::PARAMS),
     ("gni", gni_soft::GniParams::PARAMS),
     ("mpich", mtl_portals::MpichParams::PARAMS),
     ("mtl_portals", mtl_portals::MtlPortalsParams::PARAMS),

@@ -97,6 +97,20 @@ impl Connection {
         Ok(())
     }
 
+    /// Sends a short `text` with a descriptor.
+    pub(crate) fn send_with(
+        &mut self,
+        step: &'static str,
+        text: &str,
+        descriptor: BorrowedFd<'_>,
+    ) -> Result<(), Error> {
+        match scm::send(self.socket.as_fd(), text.as_bytes(), &[descriptor]) {
+            Ok(sent) => self.send(step, &text[sent..]),
+            Err(e) if is_hangup(&e) => Err(Error::Lost { step }),
+            Err(e) => Err(Error::Io { step, source: e }),
+        }
+    }
+
     /// Waits for one line.
     pub(crate) fn receive(&mut self, step: &'static str) -> Result<Reply, Error> {
         loop {

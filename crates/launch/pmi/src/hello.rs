@@ -99,6 +99,7 @@ fn job(rank: u32, record: JobRecord, mut connection: Connection) -> Result<Job, 
         app_num: record.app_num,
         universe_size: record.universe_size,
         oversubscribed: record.oversubscribed,
+        parent: record.parent,
         info: record.info,
         service: Service::Native(Native::new(connection)),
     })

@@ -40,6 +40,8 @@ pub struct Job {
     pub universe_size: Option<u32>,
     /// This node has more ranks than processors it may use: waiting must not spin.
     pub oversubscribed: bool,
+    /// Where the parents wait, of a job that was spawned.
+    pub parent: Option<String>,
     /// Entries of `MPI_INFO_ENV` (MPI-5.0 section 11.2.1) that the launcher knows.
     pub info: Vec<(String, String)>,
     pub(crate) service: Service,
@@ -104,6 +106,7 @@ impl Job {
             app_num: 0,
             universe_size: None,
             oversubscribed: false,
+            parent: None,
             info: Vec::new(),
             service: Service::Alone(Vec::new()),
         })

@@ -75,6 +75,7 @@ pub(crate) fn join(mut space: Space, place: JobPlace, segment_bytes: SegmentByte
         app_num,
         universe_size,
         oversubscribed,
+        parent: None,
         info: Vec::new(),
         service,
     })

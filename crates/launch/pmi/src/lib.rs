@@ -38,6 +38,7 @@ mod handover;
 mod hello;
 mod job;
 mod join;
+pub mod launch;
 mod launcher;
 mod library;
 pub mod lost;

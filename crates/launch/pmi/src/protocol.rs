@@ -33,6 +33,8 @@ pub const REPORT: &str = "alhena_report";
 /// The host of a rank does not answer: `rank=`, `silent=` and `patience=` in milliseconds, `places=` with addresses between
 /// commas. Not answered; repeated as long as it is so.
 pub(crate) const SUSPECT: &str = "alhena_suspect";
+/// Another job is to be started: the socket by which its mpiexec gets the order comes along ([`crate::launch`]). Not answered.
+pub(crate) const LAUNCH: &str = "alhena_launch";
 /// Environment variable of the native connection: `descriptor:inode:socket`. The inode distinguishes a connection that
 /// was handed down by mpiexec from an unrelated descriptor that happens to have the same number. The socket is the
 /// proxy's, for a program that has not inherited the connection ([`crate::socket`]).
@@ -61,6 +63,8 @@ pub struct JobRecord {
     pub universe_size: Option<u32>,
     /// More ranks on this node than processors it may use.
     pub oversubscribed: bool,
+    /// Where the parents wait, of a job that was spawned.
+    pub parent: Option<String>,
     /// Entries of `MPI_INFO_ENV` (MPI-5.0 section 11.2.1): command, argv, maxprocs, host, wdir, …
     pub info: Vec<(String, String)>,
 }
@@ -87,6 +91,7 @@ impl JobRecord {
         optional("proxy", self.proxy_pid.map(|p| p.to_string()));
         optional("segment", self.segment_bytes.map(|b| b.to_string()));
         optional("observation", self.observation_bytes.map(|b| b.to_string()));
+        optional("parent", self.parent.as_deref().map(|port| escape(port).into_owned()));
         optional("universe", self.universe_size.map(|u| u.to_string()));
         for (key, value) in &self.info {
             let _ = writeln!(text, "info={} {}", escape(key), escape(value));
@@ -110,6 +115,7 @@ impl JobRecord {
                 "proxy" => record.proxy_pid = Some(parse_pid(value)?),
                 "segment" => record.segment_bytes = Some(value.parse().ok()?),
                 "observation" => record.observation_bytes = Some(value.parse().ok()?),
+                "parent" => record.parent = Some(unescape(value).into_owned()),
                 "universe" => record.universe_size = Some(value.parse().ok()?),
                 "info" => {
                     let (name, value) = value.split_once(' ')?;
@@ -151,6 +157,7 @@ mod tests {
                 app_num,
                 universe_size,
                 oversubscribed: flag,
+                parent: flag.then(|| "a port = b".to_owned()),
                 info: lists.2,
             },
         )

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use crate::wireup::{self, Record};
 
 use crate::lost::Suspicion;
-use crate::protocol::{FENCE, HELLO, JOB, PROTOCOL, PUT, REPORT, STATE, SUSPECT, TABLE};
+use crate::protocol::{FENCE, HELLO, JOB, LAUNCH, PROTOCOL, PUT, REPORT, STATE, SUSPECT, TABLE};
 use crate::wire::{Line, MAX_KEY, MAX_KVS_NAME, MAX_VALUE, escape, unescape};
 
 /// How far a rank has come.
@@ -47,6 +47,8 @@ pub enum Event {
     Fence(Vec<(String, String)>, Vec<u8>),
     /// The host of another rank does not answer this one.
     Suspect(Suspicion),
+    /// The rank wants another job started, and has sent a socket along.
+    Launch,
     /// The rank asks the name service, which is another process's.
     Ask(String),
     /// The rank violates the protocol; no further line of it can be understood.
@@ -204,6 +206,7 @@ impl Server {
                 let active = line.get("active") == Some("1");
                 self.ranks[rank].phase = if active { Phase::Active } else { Phase::Finalized };
             }
+            LAUNCH => return Event::Launch,
             SUSPECT => return Suspicion::parse(line).map_or(Event::None, Event::Suspect),
             REPORT => return Event::Report(unescape(line.get_rest("text").unwrap_or("")).into_owned()),
             "init" => return self.init(rank, line),

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use pmi::scm;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
-/// A message; all but [`Message::SegmentWanted`] go to the proxy.
+/// A message; all but [`Message::SegmentWanted`] and [`Message::Launch`] go to the proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Message {
     /// The shared memory is allocated and sealed; its descriptor comes along.
@@ -18,6 +18,8 @@ pub enum Message {
     /// To mpiexec: the first rank calls `MPI_Init`, or the first of the next program of each, so shared memory will be
     /// used.
     SegmentWanted,
+    /// To mpiexec: a rank wants another job started; the socket of its mpiexec comes along.
+    Launch,
 }
 
 /// What was there to receive.
@@ -64,6 +66,7 @@ impl Message {
             Message::SegmentFailed(errno) => (1, errno),
             Message::Signal(signal) => (2, signal),
             Message::SegmentWanted => (3, 0),
+            Message::Launch => (4, 0),
         };
         let [a, b, c, d] = number.to_le_bytes();
         scm::send(to.as_fd(), &[kind, a, b, c, d], descriptor.as_slice()).map(drop)
@@ -76,6 +79,7 @@ impl Message {
             1 => Some(Message::SegmentFailed(number)),
             2 => Some(Message::Signal(number)),
             3 => Some(Message::SegmentWanted),
+            4 => Some(Message::Launch),
             _ => None,
         }
     }

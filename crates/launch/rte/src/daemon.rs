@@ -209,6 +209,7 @@ fn prepare(host: u32, order: Order, segment_bytes: pmi::SegmentBytes) -> Result<
         allocated_by: None,
         launcher: Launcher::default(),
         listen: None,
+        parent: None,
     };
     Prepared::on_host(spec, order.job, node_of, host, name)
 }

@@ -41,6 +41,8 @@ pub enum Token {
     Link(usize),
     /// The pipe through which a daemon passes standard input on takes bytes again.
     Feed,
+    /// The connection with the rank that has had this job started.
+    Spawner,
     /// A process calls at mpiexec's port.
     Listener,
     /// mpiexec got a signal.
@@ -69,6 +71,7 @@ impl Token {
             Token::StdinOf(rank) => (10, rank),
             Token::Link(host) => (11, host),
             Token::Feed => (12, 0),
+            Token::Spawner => (20, 0),
             Token::Listener => (13, 0),
             Token::Signal => (14, 0),
             Token::Launcher(host) => (15, host),
@@ -96,6 +99,7 @@ impl Token {
             10 => Token::StdinOf(index),
             11 => Token::Link(index),
             12 => Token::Feed,
+            20 => Token::Spawner,
             13 => Token::Listener,
             14 => Token::Signal,
             15 => Token::Launcher(index),

@@ -1,7 +1,9 @@
 //! What is to be started, and how: the parsed form of a command line of `mpiexec`.
 
 use std::ffi::OsString;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::HostName;
@@ -50,6 +52,17 @@ pub struct JobSpec {
     pub launcher: Launcher,
     /// Workers that others start are the hosts, instead of daemons.
     pub listen: Option<Listen>,
+    /// The job was spawned by processes of another one.
+    pub parent: Option<Parent>,
+}
+
+/// The job that has spawned this one.
+#[derive(Clone, Debug)]
+pub struct Parent {
+    /// Where its processes wait for those of this job.
+    pub port: String,
+    /// The connection with the one that asked for this job. Its end ends the job, unless that was released.
+    pub link: Arc<OwnedFd>,
 }
 
 /// The observation memory of each host (crate `observe`).
@@ -209,6 +222,7 @@ impl JobSpec {
             allocated_by: None,
             launcher: Launcher::default(),
             listen: None,
+            parent: None,
         }
     }
 

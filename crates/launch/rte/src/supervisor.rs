@@ -10,7 +10,7 @@
 //! Either of the two outlives the other just long enough to kill the whole tree.
 
 use std::io::{self, Write};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use pmi::Segment;
@@ -24,6 +24,7 @@ use crate::outlet::Outputs;
 use crate::prepare::Prepared;
 use crate::process::Process;
 use crate::signals::{self, Events, Set};
+use crate::spawned::Spawned;
 use crate::spec::JobSpec;
 use crate::{Error, head, proxy, tree};
 
@@ -64,7 +65,7 @@ pub(crate) fn run_with(prepared: Prepared, up: Option<(Link, Outputs)>) -> Resul
     drop((theirs, prepared, up));
     let proxy = Pid::from_raw(pid)
         .ok_or_else(|| Error::System { step: "starting the proxy", source: io::Error::last_os_error() })?;
-    Supervisor::new(proxy, ours, &wanted, is_daemon)
+    Supervisor::new(proxy, ours, (&wanted, before), is_daemon)
         .and_then(|supervisor| supervisor.run(segment_bytes, &cgroup))
         .inspect_err(|_| drop(tree::end_all()))
 }
@@ -82,19 +83,34 @@ struct Supervisor {
     signals: Events,
     /// mpiexec, on another host perhaps, reports what happens to the proxy.
     is_daemon: bool,
+    /// Shared memory is wanted.
+    is_wanted: bool,
+    /// The proxy has closed its end of the connection.
+    is_closed: bool,
+    /// Jobs that ranks have had started.
+    spawned: Spawned,
 }
 
 impl Supervisor {
-    fn new(proxy: Pid, control: OwnedFd, wanted: &Set, is_daemon: bool) -> Result<Supervisor, Error> {
+    /// `mask`: the blocked signals that programs begin with.
+    fn new(
+        proxy: Pid,
+        control: OwnedFd,
+        (wanted, mask): (&Set, Set),
+        is_daemon: bool,
+    ) -> Result<Supervisor, Error> {
         Ok(Supervisor {
             proxy: Process::open(proxy),
             control,
             is_daemon,
+            is_wanted: false,
+            is_closed: false,
+            spawned: Spawned::new(mask),
             signals: Events::new(&with_children(wanted)).map_err(Error::system("reading signals"))?,
         })
     }
 
-    fn run(self, segment_bytes: Option<u64>, cgroup: &Cgroup) -> Result<u8, Error> {
+    fn run(mut self, segment_bytes: Option<u64>, cgroup: &Cgroup) -> Result<u8, Error> {
         if let Some(bytes) = segment_bytes {
             let mut is_first = true;
             // The next programs of the ranks get memory of their own.
@@ -107,7 +123,7 @@ impl Supervisor {
     /// Gives the proxy shared memory on request. `false`: the proxy has ended, or was answered that there is none.
     ///
     /// The first MiB of the first are had at once, more only when the proxy reports that the ranks use MPI at all.
-    fn provide(&self, bytes: u64, is_first: bool, cgroup: &Cgroup) -> Result<bool, Error> {
+    fn provide(&mut self, bytes: u64, is_first: bool, cgroup: &Cgroup) -> Result<bool, Error> {
         let begin = || {
             // Charged beyond a limit, memory is not refused: a process would be killed instead.
             if cgroup.memory_left().is_some_and(|left| left < bytes) {
@@ -119,7 +135,7 @@ impl Supervisor {
         };
         let begun = is_first.then(begin);
         // Ranks that have no memory are better ended before they fill up what there is.
-        if !matches!(begun, Some(Err(_))) && self.proxy_ended_before(Message::SegmentWanted)? {
+        if !matches!(begun, Some(Err(_))) && self.proxy_ended_before_wish()? {
             return Ok(false);
         }
         let outcome = match begun.unwrap_or_else(begin) {
@@ -144,7 +160,7 @@ impl Supervisor {
 
     /// Allocates the pages of `segment` after the first `done` bytes, a few MiB at a time, looking up in between.
     /// `None`: the proxy has ended.
-    fn allocate(&self, segment: &Segment, mut done: u64) -> Result<Option<io::Result<()>>, Error> {
+    fn allocate(&mut self, segment: &Segment, mut done: u64) -> Result<Option<io::Result<()>>, Error> {
         while done < segment.bytes {
             match segment.allocate_step(done) {
                 Ok(next) => done = next,
@@ -159,16 +175,28 @@ impl Supervisor {
         Ok(Some(segment.seal()))
     }
 
-    /// Waits for `message` of the proxy. Whether the proxy ended without it.
-    fn proxy_ended_before(&self, message: Message) -> Result<bool, Error> {
+    /// Waits until the proxy wants shared memory. Whether the proxy ended without it.
+    fn proxy_ended_before_wish(&mut self) -> Result<bool, Error> {
+        while !std::mem::take(&mut self.is_wanted) {
+            if self.proxy_ended(None)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Takes what the proxy has sent.
+    fn hear_proxy(&mut self) {
         loop {
             match control::receive(&self.control) {
-                Received::Message(received, _) if received == message => return Ok(false),
-                Received::End => return self.proxy_ended(None),
-                _ => {}
-            }
-            if self.poll(&[self.signals.as_fd(), self.control.as_fd()], None)? {
-                return Ok(true);
+                Received::Message(Message::SegmentWanted, _) => self.is_wanted = true,
+                Received::Message(Message::Launch, Some(socket)) => self.spawned.start(socket),
+                Received::Message(..) => {}
+                Received::Nothing => return,
+                Received::End => {
+                    self.is_closed = true;
+                    return;
+                }
             }
         }
     }
@@ -179,12 +207,17 @@ impl Supervisor {
     }
 
     /// Waits for at most `timeout`; passes on signals. Whether the proxy has ended.
-    fn proxy_ended(&self, timeout: Option<Duration>) -> Result<bool, Error> {
-        self.poll(&[self.signals.as_fd()], timeout)
+    fn proxy_ended(&mut self, timeout: Option<Duration>) -> Result<bool, Error> {
+        let ended = self.poll(timeout)?;
+        self.pass_signals_on();
+        if !self.is_closed {
+            self.hear_proxy();
+        }
+        Ok(ended)
     }
 
-    /// Waits until one of `fds` is readable or the proxy has ended; passes on signals. Whether the proxy has ended.
-    fn poll(&self, fds: &[BorrowedFd<'_>], timeout: Option<Duration>) -> Result<bool, Error> {
+    /// Waits for at most `timeout` until something has happened. Whether the proxy has ended.
+    fn poll(&self, timeout: Option<Duration>) -> Result<bool, Error> {
         let timeout =
             timeout.map(|p| Timespec { tv_sec: p.as_secs() as i64, tv_nsec: i64::from(p.subsec_nanos()) });
         // Where the kernel has no pidfds, the control connection hangs up when the proxy ends.
@@ -192,24 +225,31 @@ impl Supervisor {
             Some(pidfd) => PollFd::from_borrowed_fd(pidfd, PollFlags::IN),
             None => PollFd::new(&self.control, PollFlags::empty()),
         };
-        let others = fds.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN));
+        let control = (!self.is_closed).then(|| self.control.as_fd());
+        let others = control.into_iter().chain([self.signals.as_fd()]);
+        let others = others.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
         let mut fds: Vec<PollFd<'_>> = std::iter::once(proxy).chain(others).collect();
         match poll(&mut fds, timeout.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(e) => return Err(Error::system("waiting for the proxy")(e)),
         }
+        Ok(fds[0].revents().intersects(PollFlags::IN | PollFlags::HUP))
+    }
+
+    fn pass_signals_on(&mut self) {
         while let Some(event) = self.signals.next() {
             if event.signal == libc::SIGCHLD {
                 self.keep_proxy_running();
+                self.spawned.reap();
                 continue;
             }
             self.tell(Message::Signal(event.signal));
+            self.spawned.signal(event.signal);
             if event.signal == libc::SIGTSTP {
                 // The ranks have the order to stop; now this process, so that the shell sees the job stopped.
                 let _ = kill_process(rustix::process::getpid(), Signal::STOP);
             }
         }
-        Ok(fds[0].revents().intersects(PollFlags::IN | PollFlags::HUP))
     }
 
     /// A proxy that is stopped ends no rank, and notices neither signals nor the end of the job's mpiexec.
@@ -220,14 +260,25 @@ impl Supervisor {
         }
     }
 
-    /// The proxy has ended: its exit code, or the end of everything it left.
-    fn verdict(&self) -> Result<u8, Error> {
+    /// The proxy has ended: its exit code, or the end of everything it left. Jobs that were spawned and go on are waited for:
+    /// those that are connected with this one end by themselves.
+    fn verdict(&mut self) -> Result<u8, Error> {
         let status = waitpid(Some(self.proxy.pid()), WaitOptions::empty())
             .map_err(Error::system("asking how the proxy ended"))?;
+        self.is_closed = true;
+        while self.spawned.reap() {
+            let signals = [self.signals.as_fd()];
+            let mut fds = signals.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+            match poll(&mut fds, None) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(e) => return Err(Error::system("waiting for spawned jobs")(e)),
+            }
+            self.pass_signals_on();
+        }
         tree::end_all();
         let status = status.map(|(_, status)| status);
         if let Some(code) = status.and_then(|status| status.exit_status()) {
-            return Ok(code as u8);
+            return Ok(self.spawned.code(code as u8));
         }
         let signal = status.and_then(|status| status.terminating_signal()).unwrap_or(libc::SIGKILL);
         if self.is_daemon {

@@ -24,6 +24,7 @@ use crate::inquest::{Candidate, Finding, is_ending};
 use crate::limits;
 use crate::outlet::Outlet;
 use crate::spawn;
+use crate::spawned::{self, Heard};
 use crate::status::Status;
 use crate::traces;
 use crate::tree;
@@ -242,6 +243,18 @@ impl Proxy {
         self.signal_all(Signal::TERM);
         self.signal_all(Signal::CONT);
         no_later_than(&mut self.clock.kill, GRACE);
+    }
+
+    /// The rank that has had this job started releases it, or has ended with its own job.
+    pub(super) fn hear_spawner(&mut self) {
+        let Some(parent) = &self.job.spec.parent else { return };
+        let Some(heard) = spawned::heard(parent) else { return };
+        self.poller.forget(&*parent.link);
+        if matches!(heard, Heard::End) && !self.ending {
+            self.trace(|_| "the job that has spawned this one has ended".to_owned());
+            self.code.get_or_insert(0);
+            self.end();
+        }
     }
 
     /// A signal that mpiexec received.

@@ -203,6 +203,9 @@ impl Proxy {
         let timeout = job.spec.timeout.map(|time| Instant::now() + time);
         let universe = job.spec.universe_size;
         let mut server = Server::new(pmi::kvs_name(job.job_id), &job.app_of, &job.node_of, universe);
+        if let Some(parent) = &job.spec.parent {
+            poller.watch(&*parent.link, Token::Spawner)?;
+        }
         let callers = callers::Callers::new(&poller)?;
         let feed = up.as_ref().map(|_| uplink::feed(&job, &poller)).transpose()?;
         if let Some((link, _)) = up {
@@ -322,6 +325,7 @@ impl Proxy {
             Token::Console(_) => {}
             Token::Link(_) => self.hear_mpiexec(),
             Token::Feed => self.feed_stdin(),
+            Token::Spawner => self.hear_spawner(),
             // mpiexec's own.
             Token::Listener
             | Token::Signal
@@ -348,7 +352,7 @@ impl Proxy {
             }
             Message::Signal(signal) => self.signalled(signal),
             // Ours, not mpiexec's.
-            Message::SegmentWanted => {}
+            Message::SegmentWanted | Message::Launch => {}
         }
     }
 

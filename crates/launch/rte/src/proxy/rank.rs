@@ -35,6 +35,8 @@ pub struct Rank {
     pub socket: Option<OwnedFd>,
     /// What was read from it.
     pub input: LineBuffer,
+    /// The descriptor that came along last.
+    pub handed: Option<OwnedFd>,
     /// What it has not taken yet.
     pub unsent: Vec<u8>,
     /// An event is to come when it takes more.

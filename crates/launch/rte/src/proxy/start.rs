@@ -121,6 +121,7 @@ impl Proxy {
             mpi_pid: None,
             socket: Some(ours),
             input: LineBuffer::default(),
+            handed: None,
             unsent: Vec::new(),
             waits_to_send: false,
             streams: [stdout_stream, stderr_stream],

@@ -30,6 +30,9 @@ impl Proxy {
             match scm::receive(socket.as_fd(), &mut buffer) {
                 Ok(received) if received.bytes > 0 => {
                     self.ranks[rank].input.push(&buffer[..received.bytes]);
+                    if let Some(descriptor) = received.fds.into_iter().next() {
+                        self.ranks[rank].handed = Some(descriptor);
+                    }
                     self.pmi_lines(rank, received.pid);
                 }
                 Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => return,
@@ -65,6 +68,7 @@ impl Proxy {
             Event::Fence(pairs, record) => self.fence(pairs, record),
             Event::Report(text) => self.transports(rank, text),
             Event::Suspect(suspicion) => self.suspect(rank, suspicion),
+            Event::Launch => self.launch(rank),
             Event::Ask(line) => self.ask_mpiexec(rank, line),
             Event::Abort { code, message } => self.fail(Some(rank), Failure::Abort { code, message }),
             Event::Broken(what) => {
@@ -82,6 +86,17 @@ impl Proxy {
         if self.up.is_some() && is_elsewhere && !self.ending {
             self.suspects.add(by, host, suspicion, Instant::now());
             no_later_than(&mut self.clock.suspects, Duration::ZERO);
+        }
+    }
+
+    /// A rank wants another job started, which is mpiexec's part: that job may outlive this one.
+    fn launch(&mut self, rank: usize) {
+        match self.ranks[rank].handed.take() {
+            // Fails only if mpiexec has ended, which is noticed next.
+            Some(socket) => drop(Message::Launch.send_with(&self.control, Some(socket.as_fd()))),
+            None => {
+                self.fail(Some(rank), Failure::Protocol("an order for a job without a socket".to_owned()))
+            }
         }
     }
 
@@ -159,6 +174,7 @@ impl Proxy {
             app_num: 0,
             universe_size: self.job.spec.universe_size,
             oversubscribed: self.job.plan.oversubscribed,
+            parent: self.job.spec.parent.as_ref().map(|parent| parent.port.clone()),
             info: Vec::new(),
         };
         for rank in 0..size {

@@ -1,0 +1,218 @@
+//! Starting further jobs (`MPI_Comm_spawn`): a mpiexec of their own for each, which gets its order over a socket.
+//!
+//! ```text
+//!   rank                        proxy ─► mpiexec of the rank's job                 new mpiexec
+//!    │ alhena_launch, socket ──────────────► starts it with the socket ────────────► │
+//!    │ ── order: arguments, environment, directory, port of the parents ──────────► │
+//!    │ ◄─ failed: why ───────────────────────────────────────────────────────────── │  nothing was started
+//!    │ ── released ──────────────────────────────────────────────────────────────►  │  the jobs are not connected any more
+//!    │ ◄─ end of the socket ───────────────────────────────────────────────────────  │  the job has ended
+//! ```
+//! A process without Alhena's mpiexec starts the new one itself. As long as the rank has not released the job, the end of
+//! the socket on its side ends the job.
+
+use std::io::{self, Read};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+
+use crate::Error;
+use crate::job::{Job, Service};
+use crate::protocol::LAUNCH;
+use std::os::fd::{AsFd, AsRawFd};
+
+const STEP: &str = "MPI_Comm_spawn";
+/// The flag by which a mpiexec gets its order over the descriptor that follows.
+pub const FLAG: &str = "-spawned";
+/// What a rank writes when the jobs are not connected any more.
+pub const RELEASED: u8 = b'r';
+/// Longest order, in bytes.
+const LONGEST: usize = 64 << 20;
+
+/// What a new mpiexec is to start.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Order {
+    /// Where the parents wait for the new job.
+    pub port: String,
+    /// What the job writes goes where the asking process writes: descriptors follow the order, of standard output and
+    /// error. Else it goes where mpiexec writes.
+    pub brings_output: bool,
+    /// Working directory.
+    pub directory: Vec<u8>,
+    /// Arguments of mpiexec.
+    pub arguments: Vec<Vec<u8>>,
+    /// The whole environment, as `NAME=value`.
+    pub environment: Vec<Vec<u8>>,
+}
+
+impl Order {
+    /// As bytes: their number, then each text with its length before it.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut body = Vec::new();
+        let mut put = |text: &[u8]| {
+            body.extend_from_slice(&(text.len() as u32).to_le_bytes());
+            body.extend_from_slice(text);
+        };
+        put(self.port.as_bytes());
+        put(&[u8::from(self.brings_output)]);
+        put(&self.directory);
+        put(self.arguments.len().to_string().as_bytes());
+        self.arguments.iter().chain(&self.environment).for_each(|text| put(text));
+        let mut bytes = (body.len() as u32).to_le_bytes().to_vec();
+        bytes.append(&mut body);
+        bytes
+    }
+
+    /// Reads an order from a socket.
+    ///
+    /// # Errors
+    /// The socket's; `InvalidData`.
+    pub fn read(mut from: impl Read) -> io::Result<Order> {
+        let mut length = [0; 4];
+        from.read_exact(&mut length)?;
+        let length = u32::from_le_bytes(length) as usize;
+        if length > LONGEST {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        let mut body = vec![0; length];
+        from.read_exact(&mut body)?;
+        Order::decode(&body).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    }
+
+    fn decode(mut rest: &[u8]) -> Option<Order> {
+        let mut texts = Vec::new();
+        while let Some((length, after)) = rest.split_first_chunk::<4>() {
+            let (text, after) = after.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+            texts.push(text.to_vec());
+            rest = after;
+        }
+        let mut texts = texts.into_iter();
+        let port = String::from_utf8(texts.next()?).ok()?;
+        let brings_output = texts.next()? == [1];
+        let directory = texts.next()?;
+        let count: usize = String::from_utf8(texts.next()?).ok()?.parse().ok()?;
+        let arguments: Vec<Vec<u8>> = texts.by_ref().take(count).collect();
+        (rest.is_empty() && arguments.len() == count).then(|| Order {
+            port,
+            brings_output,
+            directory,
+            arguments,
+            environment: texts.collect(),
+        })
+    }
+}
+
+/// A job that this process has had started.
+#[derive(Debug)]
+pub struct Launched {
+    socket: UnixStream,
+}
+
+impl Launched {
+    /// What ends a wait for the new job: it is readable when that has failed or ended.
+    pub fn socket(&self) -> &UnixStream {
+        &self.socket
+    }
+
+    /// Gives the new mpiexec its order.
+    ///
+    /// # Errors
+    /// The socket's: the mpiexec is gone.
+    pub fn order(&mut self, order: &Order) -> io::Result<()> {
+        let bytes = order.encode();
+        let mut rest = &bytes[..];
+        while !rest.is_empty() {
+            // Without a signal where it is gone.
+            rest = &rest[crate::scm::send(self.socket.as_fd(), rest, &[])?..];
+        }
+        if order.brings_output {
+            let (out, error) = (io::stdout(), io::stderr());
+            crate::scm::send(self.socket.as_fd(), &[0], &[out.as_fd(), error.as_fd()])?;
+        }
+        Ok(())
+    }
+
+    /// Why the job has failed or ended, after the socket has become readable.
+    pub fn why(&mut self) -> String {
+        let mut text = String::new();
+        let _ = self.socket.read_to_string(&mut text);
+        match text.trim() {
+            "" => "its processes have ended without MPI_Init".to_owned(),
+            text => text.to_owned(),
+        }
+    }
+
+    /// The jobs are not connected any more: the new one outlives this process.
+    pub fn release(self) {
+        // Fails only if it has ended.
+        let _ = crate::scm::send(self.socket.as_fd(), &[RELEASED], &[]);
+    }
+}
+
+impl Job {
+    /// Whether the mpiexec of a job that is launched does not write where the user reads: a daemon of another host starts it.
+    pub fn must_bring_output(&self) -> bool {
+        matches!(&self.service, Service::Native(_))
+            && self.node_of.iter().any(|&node| node != self.node_of[0])
+    }
+
+    /// Has another mpiexec started, which waits for its order.
+    ///
+    /// # Errors
+    /// The launcher is gone, or the system refuses a process.
+    pub fn launch(&mut self) -> Result<Launched, Error> {
+        let (socket, theirs) = UnixStream::pair().map_err(Error::io(STEP))?;
+        match &mut self.service {
+            Service::Native(native) => {
+                native.connection.send_with(STEP, &format!("cmd={LAUNCH}\n"), theirs.as_fd())?;
+            }
+            Service::Alone(_) | Service::Launcher(_) => start(&theirs).map_err(Error::io(STEP))?,
+        }
+        Ok(Launched { socket })
+    }
+}
+
+/// Starts the mpiexec that is installed beside the library. It outlives this process where that has released its job.
+fn start(theirs: &UnixStream) -> io::Result<()> {
+    let missing = || io::Error::new(io::ErrorKind::NotFound, "no mpiexec is installed beside the library");
+    let prefix = platform::image::prefix().ok_or_else(missing)?;
+    let mut command = Command::new(prefix.join("bin/mpiexec"));
+    let fd = theirs.as_raw_fd();
+    command.arg(FLAG).arg(fd.to_string()).stdin(Stdio::null());
+    // A Ctrl-C at the terminal is for this process, whose end ends the job.
+    command.process_group(0);
+    // SAFETY: the child makes system calls on values of its own only.
+    unsafe {
+        command.pre_exec(move || {
+            // Threads of the library have all signals blocked.
+            let mut none = std::mem::zeroed();
+            libc::sigemptyset(&raw mut none);
+            libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
+            if libc::fcntl(fd, libc::F_SETFD, 0) < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+        })
+    };
+    // Orphaned: who it ends with is decided by the socket, and no process is left here to be waited for.
+    let mut child = command.spawn()?;
+    std::thread::Builder::new().name("alhena-reap".to_owned()).spawn(move || drop(child.wait())).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_are_read_as_they_were_written() {
+        let order = Order {
+            port: "p".to_owned(),
+            brings_output: true,
+            directory: b"/tmp/a b".to_vec(),
+            arguments: vec![b"-n".to_vec(), b"2".to_vec(), b"".to_vec(), b"\n\0x".to_vec()],
+            environment: vec![b"A=1".to_vec()],
+        };
+        assert_eq!(Order::read(&*order.encode()).unwrap(), order);
+        for cut in 0..order.encode().len() {
+            assert!(Order::read(&order.encode()[..cut]).is_err());
+        }
+        assert!(Order::read(&[0xff; 8][..]).is_err());
+    }
+}

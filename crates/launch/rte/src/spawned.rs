@@ -1,0 +1,185 @@
+//! Jobs that ranks of this one have had started (`MPI_Comm_spawn`): a mpiexec for each, beside the proxy.
+//!
+//! ```text
+//!   shell ─ mpiexec ─┬─ proxy ─ ranks
+//!                    └─ mpiexec -spawned ─ proxy ─ ranks      as many as there are
+//! ```
+//! Such a mpiexec gets its order from the rank that asked for it ([`pmi::launch`]), and ends with that rank's job or not,
+//! as the rank says: so mpiexec itself only waits for it.
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+
+use pmi::launch::{FLAG, Order};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::signals::Set;
+use crate::spec::Parent;
+
+/// Takes over the job that is ordered by the descriptor `fd`: makes its environment and directory this process's. The
+/// arguments of mpiexec, and who wants the job.
+///
+/// Must be called from a process with a single thread.
+///
+/// # Errors
+/// The order cannot be read, or its directory not be entered.
+pub fn adopt(fd: RawFd) -> io::Result<(Vec<OsString>, Parent)> {
+    if fd <= 2 {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    // SAFETY: whoever has started this process has left the descriptor open for it alone; a number that is none gives
+    // errors.
+    let link = unsafe { OwnedFd::from_raw_fd(fd) };
+    rustix::io::fcntl_setfd(&link, rustix::io::FdFlags::CLOEXEC)?;
+    let socket = UnixStream::from(link);
+    let order = Order::read(&socket)?;
+    if order.brings_output {
+        take_output(&socket)?;
+    }
+    socket.set_nonblocking(true)?;
+    let parent = Parent { port: order.port, link: Arc::new(socket.into()) };
+    let outcome =
+        std::env::set_current_dir(std::path::Path::new(&OsString::from_vec(order.directory.clone())));
+    if let Err(error) = outcome {
+        let directory = String::from_utf8_lossy(&order.directory).into_owned();
+        report_failure(
+            &parent,
+            &format!("entering the directory {directory}: not possible\n  seen: {error}"),
+        );
+        return Err(error);
+    }
+    replace_environment(&order.environment);
+    Ok((order.arguments.into_iter().map(OsString::from_vec).collect(), parent))
+}
+
+/// Makes the descriptors that follow an order this process's standard output and error.
+fn take_output(socket: &UnixStream) -> io::Result<()> {
+    let streams = pmi::scm::receive(socket.as_fd(), &mut [0])?.fds;
+    if streams.len() != 2 {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    for (number, stream) in (1..).zip(streams) {
+        // SAFETY: numbers alone; what was open under this one is not this process's own.
+        if unsafe { libc::dup2(stream.as_raw_fd(), number) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}
+
+fn replace_environment(entries: &[Vec<u8>]) {
+    for (name, _) in std::env::vars_os() {
+        // SAFETY: this process has one thread.
+        unsafe { std::env::remove_var(name) };
+    }
+    for entry in entries {
+        // A name may begin with `=`, as shells have some.
+        let Some(at) = entry.iter().skip(1).position(|&byte| byte == b'=') else { continue };
+        let (name, value) = entry.split_at(at + 1);
+        let (name, value) = (std::ffi::OsStr::from_bytes(name), std::ffi::OsStr::from_bytes(&value[1..]));
+        // SAFETY: as above.
+        unsafe { std::env::set_var(name, value) };
+    }
+}
+
+/// Reports to the rank that asked for the job why it could not be started.
+pub fn report_failure(parent: &Parent, text: &str) {
+    if let Ok(link) = parent.link.try_clone() {
+        // Fails only if that rank has ended.
+        let _ = UnixStream::from(link).write_all(text.as_bytes());
+    }
+}
+
+/// What the end of the asking rank's side of the link means; `None`: nothing has come yet.
+pub(crate) fn heard(parent: &Parent) -> Option<Heard> {
+    let mut bytes = [0; 16];
+    match rustix::io::read(&*parent.link, &mut bytes) {
+        Ok(0) => Some(Heard::End),
+        Ok(count) if bytes[..count].contains(&pmi::launch::RELEASED) => Some(Heard::Released),
+        Ok(_) | Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => None,
+        Err(_) => Some(Heard::End),
+    }
+}
+
+/// What the rank that asked for a job has said of it last.
+pub(crate) enum Heard {
+    /// The jobs are not connected any more.
+    Released,
+    /// That rank has ended with its job.
+    End,
+}
+
+/// The mpiexecs of the jobs that ranks have had started.
+pub(crate) struct Spawned {
+    children: Vec<Child>,
+    /// Blocked signals that they begin with.
+    mask: Set,
+    /// The first exit code of one that is not 0.
+    code: Option<u8>,
+}
+
+impl Spawned {
+    pub(crate) fn new(mask: Set) -> Spawned {
+        Spawned { children: Vec::new(), mask, code: None }
+    }
+
+    /// Starts one, which gets its order by `socket`. If that fails, the rank sees the end of the socket.
+    pub(crate) fn start(&mut self, socket: OwnedFd) {
+        let Ok(own) = std::env::current_exe() else { return };
+        let (fd, mask) = (socket.as_raw_fd(), self.mask);
+        let mut command = Command::new(own);
+        command.arg(FLAG).arg(fd.to_string()).stdin(Stdio::null());
+        // SAFETY: the child makes system calls on values of its own only.
+        unsafe {
+            use std::os::unix::process::CommandExt;
+            command.pre_exec(move || {
+                mask.block();
+                if libc::fcntl(fd, libc::F_SETFD, 0) < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+            })
+        };
+        match command.spawn() {
+            Ok(child) => self.children.push(child),
+            Err(error) => {
+                let text = format!("starting a mpiexec for it: not possible\n  seen: {error}");
+                let _ = UnixStream::from(socket).write_all(text.as_bytes());
+            }
+        }
+    }
+
+    /// Takes note of those that have ended. Whether any are left.
+    pub(crate) fn reap(&mut self) -> bool {
+        let code = &mut self.code;
+        self.children.retain_mut(|child| match child.try_wait() {
+            Ok(None) => true,
+            Ok(Some(status)) => {
+                let ended =
+                    status.code().map_or_else(|| 128 + status.signal().unwrap_or(0), |code| code) as u8;
+                if ended != 0 {
+                    code.get_or_insert(ended);
+                }
+                false
+            }
+            Err(_) => false,
+        });
+        !self.children.is_empty()
+    }
+
+    /// Passes a signal on.
+    pub(crate) fn signal(&self, number: i32) {
+        let Some(signal) = Signal::from_named_raw(number) else { return };
+        for child in &self.children {
+            let _ = kill_process(Pid::from_child(child), signal);
+        }
+    }
+
+    /// The exit code of mpiexec, whose own job has ended with `own`.
+    pub(crate) fn code(&self, own: u8) -> u8 {
+        if own == 0 { self.code.unwrap_or(0) } else { own }
+    }
+}
