@@ -28,4 +28,4 @@ pub use call::{Argument, Call, Given, Value};
 pub use callback::*;
 pub use count::{CountArray, CountMut, Counts};
 pub use pointer::{in_ref, length, optional, optional_slice, out, peek, slice, slice_mut};
-pub use text::{Argv, Argvs, StrOut, Strings, TextOut, c_str};
+pub use text::{Argv, Argvs, RootText, StrOut, Strings, TextOut, c_str};

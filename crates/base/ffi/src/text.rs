@@ -20,6 +20,33 @@ pub unsafe fn c_str<'a>(pointer: *const c_char, what: &'static str) -> Result<&'
     Ok(unsafe { CStr::from_ptr(pointer) })
 }
 
+/// An IN string that counts at the root alone: elsewhere it may be anything, and is not read.
+#[derive(Clone, Copy, Debug)]
+pub struct RootText<'a> {
+    pointer: *const c_char,
+    what: &'static str,
+    lifetime: PhantomData<&'a CStr>,
+}
+
+impl<'a> RootText<'a> {
+    /// Takes the pointer; nothing is read yet.
+    ///
+    /// # Safety
+    /// The contract of this crate, at the root. Elsewhere nothing is promised, and [`RootText::get`] is not called.
+    pub unsafe fn new(pointer: *const c_char, what: &'static str) -> RootText<'a> {
+        RootText { pointer, what, lifetime: PhantomData }
+    }
+
+    /// The string, at the root.
+    ///
+    /// # Errors
+    /// `MPI_ERR_ARG` for NULL.
+    pub fn get(&self) -> Result<&'a CStr> {
+        // SAFETY: the constructor's promise, since this is the root.
+        unsafe { c_str(self.pointer, self.what) }
+    }
+}
+
 /// Output text with a bound that both sides know (`MPI_MAX_…`), and often with a length beside it.
 #[derive(Debug)]
 pub struct StrOut<'a> {

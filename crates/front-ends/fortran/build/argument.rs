@@ -338,7 +338,7 @@ pub enum Section {
 
 /// Whether the call is a collective with buffers.
 fn is_collective(procedure: &Procedure<'_>) -> bool {
-    procedure.entry.function.target.as_ref().is_some_and(|target| target.path.starts_with("collectives::"))
+    procedure.entry.function.target.path.starts_with("collectives::")
 }
 
 /// Whether sections given to the call may become copies that it keeps.

@@ -23,7 +23,7 @@
 //!   the crates of `mpi` that is tried first: it gets all arguments and no token, and returns whether it did all),
 //!   `second path` (another one, tried next).
 //! * **target**: the function of a crate of `mpi` that does the work, given the token and the arguments in their order,
-//!   without those that are lengths of slices or of text; `-` answers `MPI_ERR_UNSUPPORTED_OPERATION`. A target may
+//!   without those that are lengths of slices or of text. A target may
 //!   lead with expressions, where `..` stands for the arguments not named in them and capitalised paths are in the
 //!   target's module: `coll::bcast(Mode::Persistent(request), -info, ..)`; `-info` leaves that argument out, and
 //!   `LARGE` is whether the large-count twin was called. Without `..` only the expressions are given.
@@ -48,6 +48,7 @@
 //! | `out? int[*]` | array or NULL | `Option<ArrayMut<i32>>` |
 //! | `weights[…]`; `out weights[n]` | array or `MPI_UNWEIGHTED` | `Weights`; `Option<&mut [i32]>` |
 //! | `str`; `str[…]`; `argv`; `argv[*]` | strings | `&CStr`; `Strings`; `Argv`; `Argvs` |
+//! | `at_root str` | a string, or anything elsewhere than at the root | `RootText` |
 //! | `out str(MAX_X)` with `out strlen` | `char *`, `int *` | `StrOut` |
 //! | `out text(n)` with `inout textlen` | `char *`, `int *` | `TextOut` |
 //! | `fn X`; `fn? X` | function pointer | `XFunction`; `Option<XFunction>`, with whose it is |

@@ -48,8 +48,8 @@ pub struct Function {
     pub fast: Option<String>,
     /// The second fast path: the same for what the first one leaves, before the long way is taken.
     pub second: Option<String>,
-    /// The function that does the work; `None` answers `MPI_ERR_UNSUPPORTED_OPERATION`.
-    pub target: Option<Target>,
+    /// The function that does the work.
+    pub target: Target,
     /// Index into [`Table::chapters`].
     pub chapter: usize,
 }
@@ -78,7 +78,7 @@ pub struct Argument {
     pub what: What,
     /// One value, an array or text.
     pub shape: Shape,
-    /// What C's type does not say; C's entry points read [`Mark::Attribute`] alone.
+    /// What C's type does not say; C's entry points read [`Mark::Attribute`] and [`Mark::AtRoot`] alone.
     pub marks: Vec<Mark>,
 }
 
@@ -101,6 +101,8 @@ pub enum Mark {
     Short,
     /// The address of a buffer that goes back to the program.
     Detached,
+    /// It counts at the root alone; elsewhere it may be anything and is not read.
+    AtRoot,
     /// How many elements an array has whose length only the library knows.
     Per(Per),
 }

@@ -102,19 +102,16 @@ fn set_attributes(function: &mut Function, text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// `-`, `module::function`, `module::function(expression, ..)` or `module::function(expression)`
-fn target(text: &str) -> Result<Option<Target>, String> {
-    if text == "-" {
-        return Ok(None);
-    }
+/// `module::function`, `module::function(expression, ..)` or `module::function(expression)`
+fn target(text: &str) -> Result<Target, String> {
     let Some((path, expressions)) = text.split_once('(') else {
-        return Ok(Some(Target { path: text.to_string(), leading: Vec::new(), rest: true }));
+        return Ok(Target { path: text.to_string(), leading: Vec::new(), rest: true });
     };
     let expressions = expressions.strip_suffix(')').ok_or("a target's expressions do not end")?;
     let mut leading = split_expressions(expressions);
     let rest = leading.last().is_some_and(|last| last == "..");
     leading.retain(|expression| expression != ".." && !expression.is_empty());
-    Ok(Some(Target { path: path.to_string(), leading, rest }))
+    Ok(Target { path: path.to_string(), leading, rest })
 }
 
 /// Splits at the commas outside parentheses.
@@ -179,6 +176,7 @@ fn mark(word: &str) -> Option<Mark> {
         "attribute" => Mark::Attribute,
         "short" => Mark::Short,
         "detached" => Mark::Detached,
+        "at_root" => Mark::AtRoot,
         "per_peer" => Mark::Per(Per::Peer),
         "per_destination" => Mark::Per(Per::Destination),
         "per_source" => Mark::Per(Per::Source),
@@ -223,16 +221,16 @@ mod tests {
     fn a_bad_row_is_named_with_what_is_wrong() {
         let read = |line: &str| row(line, 0).map(|_| ()).unwrap_err();
         assert_eq!(read("Send(buf:cbuf)"), "no -> target");
-        assert_eq!(read("Send(buf:cbuff) -> -"), "unknown kind cbuff");
-        assert_eq!(read("Send(buf:cbuf) sometimes -> -"), "unknown attribute sometimes");
-        assert_eq!(read("Waitall(requests:inout request[count]) -> -"), "requests: no argument count");
+        assert_eq!(read("Send(buf:cbuff) -> a::b"), "unknown kind cbuff");
+        assert_eq!(read("Send(buf:cbuf) sometimes -> a::b"), "unknown attribute sometimes");
+        assert_eq!(read("Waitall(requests:inout request[count]) -> a::b"), "requests: no argument count");
         let error = chapter("p2p", "chapter 3 Title\n\nSend(buf) -> -\n", 0, &mut Vec::new()).unwrap_err();
         assert_eq!(error, "p2p.table:3: buf: no kind");
     }
 
     #[test]
     fn a_target_may_lead_with_expressions() {
-        let target = target("coll::bcast(Mode::Persistent(request), -info, ..)").unwrap().unwrap();
+        let target = target("coll::bcast(Mode::Persistent(request), -info, ..)").unwrap();
         assert_eq!(target.path, "coll::bcast");
         assert_eq!(target.leading, ["Mode::Persistent(request)", "-info"]);
         assert!(target.rest);

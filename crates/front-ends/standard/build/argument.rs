@@ -102,6 +102,10 @@ fn input(argument: &Argument, rust: &str, name: &str) -> (String, Value) {
         "status" => {
             (format!("*const {rust}"), Value::Promised(format!("ffi::in_ref({name}, \"{name} is NULL\")?")))
         }
+        "str" if argument.is(Mark::AtRoot) => {
+            let text = format!("ffi::RootText::new({name}, \"{name} is NULL\")");
+            (format!("*const {rust}"), Value::Promised(text))
+        }
         "str" | "chars" => {
             (format!("*const {rust}"), Value::Promised(format!("ffi::c_str({name}, \"{name} is NULL\")?")))
         }

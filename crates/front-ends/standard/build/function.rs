@@ -1,6 +1,6 @@
 //! One function of the ABI: its exported names and the body that checks arguments and calls the target.
 
-use function_table::{Argument, Direction, Entry, Function, OnObject, Shape, Target, What};
+use function_table::{Argument, Direction, Entry, Function, Mark, OnObject, Shape, Target, What};
 
 use crate::argument::{Parameter, Value, parameter};
 
@@ -9,9 +9,8 @@ pub fn generate(entry: Entry<'_>) -> String {
     let function = entry.function;
     let parameters: Vec<Parameter> =
         function.arguments.iter().map(|argument| parameter(function, argument, entry.wide)).collect();
-    match (function.returns, &function.target) {
-        (Some(kind), Some(target)) => plain(entry, &parameters, kind.rust, target),
-        (Some(_), None) => panic!("{}: a function that returns a value needs a target", function.name),
+    match function.returns {
+        Some(kind) => plain(entry, &parameters, kind.rust, &function.target),
         _ if function.is_tool() => tool(entry, &parameters),
         _ => raising(entry, &parameters),
     }
@@ -28,10 +27,7 @@ fn plain(entry: Entry<'_>, parameters: &[Parameter], returns: &str, target: &Tar
 /// A function of the tool interface: returns its code and raises nothing.
 fn tool(entry: Entry<'_>, parameters: &[Parameter]) -> String {
     let name = entry.name();
-    let body = match &entry.function.target {
-        Some(target) => format!("tool(|| {{ {} }})", work(entry, parameters, target)),
-        None => "abi::T_ERR_NOT_SUPPORTED".into(),
-    };
+    let body = format!("tool(|| {{ {} }})", work(entry, parameters, &entry.function.target));
     format!("direct! {{ MPI_{name}, PMPI_{name}, ({}) -> i32 {{ {body} }} }}\n", crossing(parameters))
 }
 
@@ -40,12 +36,8 @@ fn raising(entry: Entry<'_>, parameters: &[Parameter]) -> String {
     let name = entry.name();
     let on = on(entry.function);
     let given = given(entry, parameters);
-    let body = match &entry.function.target {
-        Some(target) => {
-            format!("answer({on}, || {given}, || {{ {} }})", work(entry, parameters, target))
-        }
-        None => format!("unsupported({on}, {given}, {})", entry.function.anytime),
-    };
+    let work = work(entry, parameters, &entry.function.target);
+    let body = format!("answer({on}, || {given}, || {{ {work} }})");
     let stack = parameters.len().saturating_sub(in_registers());
     let crossing = crossing(parameters);
     match &entry.function.fast {
@@ -84,6 +76,7 @@ fn shown(argument: &Argument, parameter: &Parameter) -> &'static str {
     let What::Kind(kind) = &argument.what else { return "address" };
     match kind.word {
         "buf" | "cbuf" => "buffer",
+        "str" if argument.is(Mark::AtRoot) => "address",
         "str" | "chars" if argument.direction == Direction::In && argument.shape == Shape::One => "text",
         _ if matches!(parameter.crossing.as_str(), "i32" | "i64" | "abi::Aint" | "abi::Offset") => "int",
         _ if parameter.crossing == kind.rust && kind.c.starts_with("MPI_") => kind.c,

@@ -64,14 +64,6 @@ pub fn fast(line: impl FnOnce() -> Result<Attempt>) -> i32 {
     line().unwrap_or(Attempt::FULL_PATH).code()
 }
 
-/// The answer of a function that has no target yet.
-#[cold]
-pub fn unsupported<const N: usize>(on: On, given: Given<N>, anytime: bool) -> Answer {
-    let entered = if anytime { Ok(objects::enter_any()) } else { objects::enter() };
-    let error = entered.err().unwrap_or(Error::unsupported("this function is not implemented yet"));
-    raise(on, error, given.call())
-}
-
 #[cold]
 #[inline(never)]
 fn raise(on: On, error: Error, call: Call<'_>) -> Answer {

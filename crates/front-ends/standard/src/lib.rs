@@ -39,7 +39,7 @@ mod functions {
 
     use crate::raise::On;
 
-    use crate::answer::{Answer, answer, fast, tool, unsupported};
+    use crate::answer::{Answer, answer, fast, tool};
     use crate::direct::direct;
     use crate::entry::{entry, line};
 

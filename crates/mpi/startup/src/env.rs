@@ -34,7 +34,19 @@ pub fn init_thread(t: &mut Token, required: i32, provided: &mut i32) -> Result<(
     }
     *provided = start(t, level)?;
     FACTS.initialize();
+    join_parent(t);
     Ok(())
+}
+
+/// A spawned job is one with its parents from its beginning (MPI-5.0 section 11.7.1): without them it does not begin.
+fn join_parent(t: &mut Token) {
+    if let Err(error) = dynamic::join_parent(t) {
+        let seen = error.into_text().replace('\n', "; ");
+        give_up(&format!(
+            "alhena: MPI_Init: the processes that have spawned this job cannot be joined\n  seen: {seen}\n  \
+             next: look at what those processes wrote last"
+        ));
+    }
 }
 
 /// Joins the job if that has not happened yet, for `MPI_Init` or a session; the thread level in force.
@@ -169,6 +181,7 @@ pub fn finalize(t: &mut Token) -> Result<()> {
     objects::attr::delete_all(t, abi::COMM_SELF)?;
     objects::attr::delete_all(t, abi::COMM_WORLD)?;
     flush_buffers(t);
+    dynamic::finalize(t);
     // All ranks of the world stay until each has sent all it had: a rank that leaves answers no peer.
     collectives::meet_to_finalize(t);
     if t.lock().sessions.is_empty() {

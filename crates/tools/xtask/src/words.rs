@@ -60,9 +60,6 @@ pub fn notes(function: &Function) -> String {
     if function.deprecated {
         notes.push("Deprecated.");
     }
-    if function.target.is_none() {
-        notes.push("Not implemented yet: answers MPI_ERR_UNSUPPORTED_OPERATION.");
-    }
     notes.push("Also callable under its profiling name, PMPI_.");
     notes.join("\n")
 }

@@ -118,9 +118,3 @@ pub fn set_info(t: &mut Token, comm: abi::Comm, info: abi::Info) -> Result<()> {
     state.comms.get_mut(comm)?.hints.take(&hints);
     Ok(())
 }
-
-/// `MPI_Comm_get_parent`: jobs started by `mpiexec` have none.
-pub fn get_parent(_t: &mut Token, parent: &mut abi::Comm) -> Result<()> {
-    *parent = abi::COMM_NULL;
-    Ok(())
-}

@@ -1,0 +1,80 @@
+//! Has a job started that connects to a port of this process.
+
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use abi::{Error, Result};
+use objects::domain::Token;
+use pmi::launch::{Launched, Order};
+
+use crate::call::{Accepted, accept_at, dynamic_params, of_parameter};
+use crate::meeting::{Group, apart};
+use crate::port::{Port, tcp_params};
+use crate::table::TABLE;
+use crate::talk::Met;
+
+const FAILED: Error = Error::new(abi::ERR_SPAWN, "the processes could not be started");
+
+/// The leader's part of a spawn: the new job's group, once all its processes are in `MPI_Init`. `arguments`: those of
+/// mpiexec.
+///
+/// # Errors
+/// `MPI_ERR_SPAWN`, with what mpiexec reports.
+pub(crate) fn launch(t: &mut Token, group: &Group, arguments: Vec<Vec<u8>>) -> Result<Met> {
+    let offer = group.offer()?;
+    let (port, launched, limit, brings_output) = {
+        let mut state = t.lock();
+        let port = Port::open(&tcp_params(&state.params.values)?, &Default::default())?;
+        let limit = of_parameter(dynamic_params(&state.params.values)?.spawn_timeout_ms);
+        let world = state.world.as_mut().ok_or(FAILED)?;
+        let brings_output = world.job.must_bring_output();
+        let launched = world.job.launch().map_err(|error| FAILED.described(|| error.to_string()))?;
+        (Arc::new(port), launched, limit, brings_output)
+    };
+    let order = Order {
+        port: port.name.clone(),
+        brings_output,
+        directory: std::env::current_dir().unwrap_or_default().as_os_str().as_bytes().to_vec(),
+        arguments,
+        environment: environment(),
+    };
+    let outcome = apart(t, move || {
+        run(launched, &order, |fd| {
+            let end = limit.map(|limit: Duration| Instant::now() + limit);
+            accept_at(&port, &offer, Some(fd), end)
+        })
+    })?;
+    let (met, launched) =
+        outcome.map_err(|why| FAILED.described(|| format!("the processes could not be started: {why}")))?;
+    let job = met.other.members.first().map_or(0, |member| member.process.job);
+    TABLE.get_mut(&mut t.lock().tables).launched.push((job, launched));
+    Ok(*met)
+}
+
+fn run(
+    mut launched: Launched,
+    order: &Order,
+    accept: impl FnOnce(i32) -> Accepted,
+) -> std::result::Result<(Box<Met>, Launched), String> {
+    if launched.order(order).is_err() {
+        return Err(launched.why());
+    }
+    match accept(launched.socket().as_raw_fd()) {
+        Accepted::Met(met) => Ok((met, launched)),
+        Accepted::Watched => Err(launched.why()),
+        // The end of the socket ends what was started.
+        Accepted::TimedOut => {
+            Err("they have not called MPI_Init in time (the parameter dynamic_spawn_timeout_ms)".to_owned())
+        }
+    }
+}
+
+/// This process's environment as it is now.
+fn environment() -> Vec<Vec<u8>> {
+    let entry = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+        [name.as_bytes(), b"=", value.as_bytes()].concat()
+    };
+    std::env::vars_os().map(entry).collect()
+}

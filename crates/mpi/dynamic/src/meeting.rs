@@ -1,0 +1,129 @@
+//! Two groups meet: what their leaders have agreed on becomes an inter-communicator.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use abi::{Error, Result};
+use communicators::acquaint::{self, Made, Side, share_text};
+use engine::Lane;
+use objects::domain::Token;
+use objects::state::State;
+use objects::wait::wait_for;
+
+use crate::talk::{Met, Offer};
+
+/// A group that is about to meet another one.
+pub(crate) struct Group {
+    pub(crate) comm: abi::Comm,
+    pub(crate) root: u32,
+    pub(crate) is_root: bool,
+    pub(crate) side: Side,
+}
+
+impl Group {
+    /// The processes of `comm`, with their cards.
+    ///
+    /// # Errors
+    /// No intra-communicator, or no rank of it; or a process cannot be reached: for all alike.
+    pub(crate) fn of(t: &mut Token, comm: abi::Comm, root: i32) -> Result<Group> {
+        let (root, is_root) = {
+            let state = t.lock();
+            let found = state.comm(comm)?;
+            if found.is_inter() {
+                return Err(Error::new(abi::ERR_COMM, "the communicator is an inter-communicator"));
+            }
+            let size = found.size();
+            let root = u32::try_from(root).ok().filter(|&root| root < size);
+            let root = root.ok_or(Error::new(abi::ERR_ROOT, "the root is no rank of the communicator"))?;
+            (root, found.rank == root)
+        };
+        Ok(Group { comm, root, is_root, side: acquaint::side(t, comm)? })
+    }
+
+    /// What the root offers the other leader.
+    ///
+    /// # Errors
+    /// The system has no random numbers.
+    pub(crate) fn offer(&self) -> Result<Offer> {
+        Ok(Offer { made: Made::new()?, leader: self.root, side: self.side.clone() })
+    }
+
+    /// Shares the outcome of the root, and some words that go along with it; makes the inter-communicator.
+    ///
+    /// # Errors
+    /// The root's, for all alike; or that the other group is lost.
+    pub(crate) fn meet(
+        &self,
+        t: &mut Token,
+        outcome: Option<Result<Met>>,
+        along: &mut String,
+    ) -> Result<abi::Comm> {
+        let mut text = outcome.map_or_else(String::new, |outcome| encode(outcome, along));
+        share_text(t, self.comm, self.root, &mut text)?;
+        let (line, rest) = text.split_once('\n').ok_or(GARBLED)?;
+        line.clone_into(along);
+        let (made, far, other) = parse(rest)?;
+        let (rank, size) = {
+            let state = t.lock();
+            let found = state.comm(self.comm)?;
+            (found.rank, found.size())
+        };
+        // The bridge of the words is the root's, whose group is that of all.
+        let remote = acquaint::meet(t, &other, made, (rank, size))?;
+        let ours: Vec<u32> = t.lock().comm(self.comm)?.group.members().to_vec();
+        if remote.members().iter().any(|peer| ours.contains(peer)) {
+            return Err(Error::new(abi::ERR_COMM, "the two groups overlap"));
+        }
+        crate::parting::settle_waiting(&mut t.lock());
+        communicators::between(t, (self.comm, self.root), (remote, far), made)
+    }
+}
+
+const GARBLED: Error = Error::new(abi::ERR_INTERN, "the root has shared what makes no sense");
+
+fn encode(outcome: Result<Met>, along: &str) -> String {
+    let along = along.replace('\n', " ");
+    match outcome {
+        Ok(Met { made, far, other }) => {
+            let [id, low, high, is_first] = made.words(false);
+            format!("{along}\n0 {id} {low} {high} {is_first} {far}\n{}", other.encode())
+        }
+        Err(error) => format!("{along}\n{} {}", error.class, error.into_text()),
+    }
+}
+
+fn parse(text: &str) -> Result<(Made, u32, Side)> {
+    let (class, rest) = text.split_once(' ').ok_or(GARBLED)?;
+    match class.parse().map_err(|_| GARBLED)? {
+        abi::SUCCESS => {}
+        class => {
+            let what = "another rank, the root, has failed";
+            return Err(Error::new(class, what).described(|| rest.to_owned()));
+        }
+    }
+    let (head, side) = rest.split_once('\n').ok_or(GARBLED)?;
+    let words: Vec<u64> =
+        head.split(' ').map(|word| word.parse().ok()).collect::<Option<_>>().ok_or(GARBLED)?;
+    let &[id, low, high, is_first, far] = &words[..] else { return Err(GARBLED) };
+    Ok((Made::parse([id, low, high, is_first]), far as u32, Side::parse(side).ok_or(GARBLED)?))
+}
+
+/// Runs `work`, which may block, on a thread of its own, and waits for it: other threads of the program go on.
+///
+/// # Errors
+/// `MPI_ERR_NO_MEM`: no thread can be started.
+pub(crate) fn apart<R: Send + 'static>(
+    t: &mut Token,
+    work: impl FnOnce() -> R + Send + 'static,
+) -> Result<R> {
+    /// Lanes of calls, beside those of files.
+    static CALLS: AtomicU64 = AtomicU64::new(0);
+    let key = 1 << 63 | CALLS.fetch_add(1, Ordering::Relaxed);
+    let place = Arc::new(Mutex::new(None));
+    let of_worker = Arc::clone(&place);
+    let done = move |_: &mut State, result: R| {
+        *of_worker.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+    };
+    engine::run_blocking(Lane::Own { key, most: 1 }, move |_| work(), done)?;
+    Ok(wait_for(t, |_| place.lock().unwrap_or_else(PoisonError::into_inner).take()))
+}

@@ -1,0 +1,262 @@
+//! What two leaders say to each other before their groups meet, over a stream of bytes.
+//!
+//! ```text
+//!   connects                                    accepts
+//!    │ ── offer: a bridge, its group ────────────►
+//!    │ ◄──────────── offer: a bridge, its group ──
+//!    │ ── confirmed ─────────────────────────────►   from here on both sides are bound
+//! ```
+//! The bridge of the side that accepts is taken.
+
+use std::io::{self, Read};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use communicators::acquaint::{Made, Side};
+use connect::Session;
+use platform::descriptor;
+
+/// How long the other leader may take for what it says, once it has begun.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+/// Longest message, in bytes.
+const LONGEST: usize = 1 << 30;
+const CONFIRMED: &str = "confirmed";
+
+/// The stream between two leaders. It may block or not.
+pub(crate) struct Talk<S> {
+    stream: S,
+    /// Protects all bytes, where the leaders have proven to each other who they are.
+    session: Option<Session>,
+    /// Read and not opened yet.
+    raw: Vec<u8>,
+    input: Vec<u8>,
+}
+
+/// What one leader gives the other one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Offer {
+    /// Its bridge.
+    pub(crate) made: Made,
+    /// Its rank in its group.
+    pub(crate) leader: u32,
+    /// Its group.
+    pub(crate) side: Side,
+}
+
+/// Two groups that are about to meet, as one of them sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Met {
+    pub(crate) made: Made,
+    /// The other leader's place in the other group.
+    pub(crate) far: u32,
+    pub(crate) other: Side,
+}
+
+impl Offer {
+    fn encode(&self) -> String {
+        let [id, low, high, _] = self.made.words(false);
+        format!("{id} {low} {high} {}\n{}", self.leader, self.side.encode())
+    }
+
+    fn parse(text: &str) -> Option<Offer> {
+        let (head, side) = text.split_once('\n')?;
+        let words: Vec<u64> = head.split(' ').map(|word| word.parse().ok()).collect::<Option<_>>()?;
+        let &[id, low, high, leader] = &words[..] else { return None };
+        let side = Side::parse(side)?;
+        let leader = u32::try_from(leader).ok().filter(|&leader| (leader as usize) < side.members.len())?;
+        Some(Offer { made: Made::parse([id, low, high, 1]), leader, side })
+    }
+}
+
+impl<S: Read + AsFd> Talk<S> {
+    pub(crate) fn new(stream: S, session: Option<Session>) -> Talk<S> {
+        Talk { stream, session, raw: Vec::new(), input: Vec::new() }
+    }
+
+    /// The side that accepts.
+    ///
+    /// # Errors
+    /// The stream's, `InvalidData`, `TimedOut`.
+    pub(crate) fn accept(&mut self, ours: &Offer) -> io::Result<Met> {
+        let end = Instant::now() + PATIENCE;
+        let theirs = self.receive_offer(end)?;
+        self.send(&ours.encode())?;
+        if self.receive(end)? != CONFIRMED {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        Ok(Met { made: ours.made, far: theirs.leader, other: theirs.side })
+    }
+
+    /// The side that connects. The other one may take until `end`.
+    ///
+    /// # Errors
+    /// As [`Talk::accept`].
+    pub(crate) fn connect(&mut self, ours: &Offer, end: Instant) -> io::Result<Met> {
+        self.send(&ours.encode())?;
+        let theirs = self.receive_offer(end)?;
+        self.send(CONFIRMED)?;
+        Ok(Met { made: Made { is_first: false, ..theirs.made }, far: theirs.leader, other: theirs.side })
+    }
+
+    /// Two sides that are alike: the bridge with the larger number is taken.
+    ///
+    /// # Errors
+    /// As [`Talk::accept`].
+    pub(crate) fn join(&mut self, ours: &Offer) -> io::Result<Met> {
+        self.send(&ours.encode())?;
+        let theirs = self.receive_offer(Instant::now() + PATIENCE)?;
+        let made = match ours.made.id.cmp(&theirs.made.id) {
+            std::cmp::Ordering::Greater => ours.made,
+            std::cmp::Ordering::Less => Made { is_first: false, ..theirs.made },
+            // Nothing but this process's own words comes back.
+            std::cmp::Ordering::Equal => return Err(io::ErrorKind::InvalidData.into()),
+        };
+        Ok(Met { made, far: theirs.leader, other: theirs.side })
+    }
+
+    fn receive_offer(&mut self, end: Instant) -> io::Result<Offer> {
+        Offer::parse(&self.receive(end)?).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    }
+
+    fn send(&mut self, text: &str) -> io::Result<()> {
+        let mut plain = (text.len() as u32).to_le_bytes().to_vec();
+        plain.extend_from_slice(text.as_bytes());
+        let mut bytes = Vec::new();
+        match &mut self.session {
+            Some(session) => session.sealer.seal(&plain, &mut bytes),
+            None => bytes = plain,
+        }
+        let mut rest = &bytes[..];
+        while !rest.is_empty() {
+            match pmi::scm::send(self.stream.as_fd(), rest, &[]) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => rest = &rest[written..],
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // These are few bytes but for groups of thousands: room comes soon, or the other side is gone.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, end: Instant) -> io::Result<String> {
+        loop {
+            if let Some((length, rest)) = self.input.split_first_chunk::<4>() {
+                let length = u32::from_le_bytes(*length) as usize;
+                if length > LONGEST {
+                    return Err(io::ErrorKind::InvalidData.into());
+                }
+                if rest.len() >= length {
+                    let text = String::from_utf8(rest[..length].to_vec());
+                    self.input.drain(..4 + length);
+                    return text.map_err(|_| io::ErrorKind::InvalidData.into());
+                }
+            }
+            self.fill(end)?;
+        }
+    }
+
+    /// Reads what is there, once something is: no more than this exchange, since a program goes on with its own socket
+    /// afterwards.
+    fn fill(&mut self, end: Instant) -> io::Result<()> {
+        let left = end.saturating_duration_since(Instant::now());
+        if !descriptor::wait_readable(self.stream.as_fd().as_raw_fd(), Some(left)) && left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        let mut buffer = [0; 4096];
+        let wanted = if self.session.is_some() { buffer.len() } else { self.wanted().min(buffer.len()) };
+        match self.stream.read(&mut buffer[..wanted]) {
+            Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(bytes) => self.take(&buffer[..bytes]),
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Bytes that the message that comes next still lacks, as far as is known.
+    fn wanted(&self) -> usize {
+        match self.input.split_first_chunk::<4>() {
+            None => 4 - self.input.len(),
+            Some((length, rest)) => (u32::from_le_bytes(*length) as usize).saturating_sub(rest.len()).max(1),
+        }
+    }
+
+    fn take(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match &mut self.session {
+            Some(session) => {
+                self.raw.extend_from_slice(bytes);
+                let opened = session.opener.open(&mut self.raw, &mut self.input);
+                opened.map_err(|_| io::ErrorKind::InvalidData.into())
+            }
+            None => {
+                self.input.extend_from_slice(bytes);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The program's own socket, under a number of this library's.
+pub(crate) fn of_program(fd: i32) -> io::Result<std::fs::File> {
+    platform::descriptor::duplicate(fd).map(|own: OwnedFd| std::fs::File::from(own))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use communicators::acquaint::Member;
+    use engine::Process;
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+
+    fn offer(id: u64, ranks: u32) -> Offer {
+        let member = |rank| Member { process: Process { job: id, rank }, card: "1 ::1".to_owned() };
+        let side = Side { members: (0..ranks).map(member).collect() };
+        Offer { made: Made { id, key: 1 << 70 | u128::from(id), is_first: true }, leader: ranks - 1, side }
+    }
+
+    #[test]
+    fn both_sides_take_the_bridge_of_the_one_that_accepts() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        // More than a socket holds.
+        let (one, other) = (offer(7, 20_000), offer(9, 3));
+        let (away, end) = (other.clone(), Instant::now() + PATIENCE);
+        let thread = std::thread::spawn(move || Talk::new(theirs, None).connect(&away, end));
+        let met = Talk::new(ours, None).accept(&one).unwrap();
+        assert_eq!(met, Met { made: one.made, far: 2, other: other.side });
+        let met = thread.join().unwrap().unwrap();
+        assert_eq!(met, Met { made: Made { is_first: false, ..one.made }, far: 19_999, other: one.side });
+    }
+
+    #[test]
+    fn a_join_reads_no_byte_that_is_the_programs() {
+        let (mut ours, mut theirs) = UnixStream::pair().unwrap();
+        let their_end = theirs.try_clone().unwrap();
+        let thread = std::thread::spawn(move || {
+            let met = Talk::new(their_end, None).join(&offer(9, 1));
+            theirs.write_all(b"the program's").unwrap();
+            met
+        });
+        let met = Talk::new(ours.try_clone().unwrap(), None).join(&offer(7, 1)).unwrap();
+        assert!(!met.made.is_first && met.made.id == 9);
+        assert!(thread.join().unwrap().unwrap().made.is_first);
+        let mut text = String::new();
+        ours.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "the program's");
+    }
+
+    #[test]
+    fn rubbish_and_an_end_are_errors() {
+        for bytes in [&b"\x05\0\0\0rubb"[..], b"\x04\0\0\0rubb", b"\xff\xff\xff\xff", b""] {
+            let (ours, mut theirs) = UnixStream::pair().unwrap();
+            theirs.write_all(bytes).unwrap();
+            theirs.shutdown(std::net::Shutdown::Write).unwrap();
+            assert!(Talk::new(ours, None).accept(&offer(7, 1)).is_err());
+        }
+    }
+}
