@@ -402,6 +402,10 @@ impl Network {
     /// The secret that a caller who claims to be `who` has to know; why it cannot be a peer, where to be reported.
     pub(crate) fn expects(&self, who: &Who) -> Result<Secret, Option<&'static str>> {
         let Some(known) = self.bridges.get(who.job) else {
+            // A member of a bridge may call before this process has learned of it; it calls again.
+            if who.role == CallerRole::Process && who.job != self.job.id {
+                return Err(None);
+            }
             return self.job.expects(who, self.me, self.of_job).map(|()| self.job.secret());
         };
         match who {
