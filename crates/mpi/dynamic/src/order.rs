@@ -1,5 +1,7 @@
 //! From the arguments of `MPI_Comm_spawn` and their info keys to a command line of mpiexec.
 
+use std::os::unix::ffi::OsStrExt;
+
 use abi::{Error, Result};
 use objects::info::Info;
 
@@ -60,10 +62,22 @@ pub(crate) fn words(commands: &[Command], universe: Option<i32>) -> Result<(Vec<
         words.extend([b"-n".to_vec(), count.to_string().into_bytes()]);
         words.extend(flags(&command.info));
         words.push(b"--".to_vec());
-        words.push(command.program.clone());
+        words.push(match command.info.get("wdir") {
+            Some(_) => from_here(&command.program),
+            None => command.program.clone(),
+        });
         words.extend(command.arguments.iter().cloned());
     }
     Ok((words, counts))
+}
+
+/// A program whose name is a relative path is the one that this process sees, wherever it is to run.
+fn from_here(program: &[u8]) -> Vec<u8> {
+    let is_relative = program.contains(&b'/') && !program.starts_with(b"/");
+    match std::env::current_dir().ok().filter(|_| is_relative) {
+        Some(here) => [here.as_os_str().as_bytes(), b"/", program].concat(),
+        None => program.to_vec(),
+    }
 }
 
 fn flags(info: &Info) -> Vec<Vec<u8>> {
