@@ -323,6 +323,9 @@ impl P2p {
         self.layer.ob1.forget(peer);
         self.active.forget(peer);
         self.farewells.forget(peer);
+        self.losses.awaited.remove(&peer);
+        self.losses.once.remove(&peer);
+        self.losses.ended.remove(&peer);
     }
 }
 

@@ -12,6 +12,10 @@ impl Tcp {
             if self.network.used() >= self.network.most {
                 return;
             }
+            // Others are reached by another transport, or not at all any more.
+            if self.network.contact(at).is_none() || self.network.is_parting(at) {
+                continue;
+            }
             let conversation = self.conversation(at);
             if conversation.loss.is_none() && conversation.closing.is_none() {
                 self.with_pair(at, |pair, network, _| pair.want(Instant::now(), network));
@@ -21,6 +25,9 @@ impl Tcp {
 
     /// The process of a peer has ended. A connection that stands shows it by itself, after what came over it.
     pub(crate) fn note_end(&mut self, at: u32) {
+        if self.network.contact(at).is_none() {
+            return;
+        }
         let conversation = self.conversation(at);
         if conversation.loss.is_none() && !conversation.pair.is_known_to_peer() {
             self.with_pair(at, |pair, network, _| pair.ended(network));

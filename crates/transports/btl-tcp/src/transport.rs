@@ -559,7 +559,7 @@ impl Btl for Tcp {
 
     /// There need not be a connection whose end would show.
     fn must_look_for_losses(&self) -> bool {
-        self.network.size() > 1
+        self.network.contacts.len() > 1
     }
 
     fn look_for_losses(&mut self, awaited: &[Peer]) -> bool {
