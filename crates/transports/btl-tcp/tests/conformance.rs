@@ -248,7 +248,7 @@ fn relayed(params: &TcpParams, changed: Option<usize>) -> (Result<Vec<u8>, Strin
     let (port, heard) = relay(port, changed);
     cards[1] = btl_tcp::Card::parse(&format!("{port} 127.0.0.1")).unwrap();
     let job = JobProof { id: 1, key: 2 };
-    let mut open = |me| listening.remove(0).open(Peer(me), job, cards.clone().into(), params, None);
+    let mut open = |me| listening.remove(0).open(Peer(me), job, cards.clone(), params, None);
     let (mut one, mut other) = (open(0), open(1));
     let mut payload = *b"0123456789".repeat(100).first_chunk::<1000>().unwrap();
     #[allow(unsafe_code, reason = "a view of a test's bytes")]
