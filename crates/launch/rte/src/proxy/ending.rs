@@ -131,6 +131,13 @@ impl Proxy {
             self.code.get_or_insert(failure.code());
             return self.end();
         }
+        if rank.is_some() && self.was_spawned_in_vain() {
+            if !harmless {
+                self.code.get_or_insert(0);
+                self.end();
+            }
+            return;
+        }
         let culprit = rank.map(|rank| self.culprit(rank));
         let cause = self.likely_cause(&failure, rank);
         if harmless || (!self.job.spec.cleanup && rank.is_some()) {
@@ -146,6 +153,13 @@ impl Proxy {
         self.inquest.add(Candidate { failure, culprit, cause }, running);
         // After this round of the loop, or the first one.
         no_later_than(&mut self.clock.inquest, Duration::ZERO);
+    }
+
+    /// Whether a program has spawned this job, none of whose ranks has come to `MPI_Init`: that program gets
+    /// `MPI_ERR_SPAWN`, and handles it.
+    fn was_spawned_in_vain(&self) -> bool {
+        let silent = |rank| self.server.phase(rank) == Phase::Silent;
+        self.job.spec.parent.is_some() && (0..self.ranks.len()).all(silent)
     }
 
     /// Reports a failure after which the job goes on.
