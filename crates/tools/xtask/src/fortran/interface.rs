@@ -72,6 +72,10 @@ fn declaration(dummy: &Dummy<'_>, procedure: &Procedure<'_>, module: Module) -> 
         let asynchronous = if procedure.keeps_buffers() { ", asynchronous" } else { "" };
         return format!("        type(*), dimension(..){intent}{asynchronous} :: {name}\n");
     }
+    // Not all compilers have text of any length in `bind(C)`; as what may be anything it comes as the same descriptor.
+    if dummy.form == Form::TextIn && module == Module::F08 && procedure.has_choice() {
+        return format!("        type(*), dimension(..){intent} :: {name}\n");
+    }
     if dummy.form == Form::Pointer
         && module == Module::Mpi
         && dummy.argument.is(function_table::Mark::Detached)
