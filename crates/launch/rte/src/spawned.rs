@@ -158,8 +158,7 @@ impl Spawned {
         self.children.retain_mut(|child| match child.try_wait() {
             Ok(None) => true,
             Ok(Some(status)) => {
-                let ended =
-                    status.code().map_or_else(|| 128 + status.signal().unwrap_or(0), |code| code) as u8;
+                let ended = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)) as u8;
                 if ended != 0 {
                     code.get_or_insert(ended);
                 }

@@ -70,7 +70,7 @@ pub(crate) fn accept_at(
     loop {
         match port.next_caller(watched, end) {
             Arrived::Caller(stream, session) => {
-                if let Ok(met) = Talk::new(stream, Some(session)).accept(offer) {
+                if let Ok(met) = Talk::new(stream, Some(*session)).accept(offer) {
                     return Accepted::Met(Box::new(met));
                 }
             }

@@ -142,7 +142,7 @@ fn largest_of((from, to, step): (i64, i64, i64), most: i64) -> Option<i64> {
         0.max((from - most + -step - 1).div_euclid(-step))
     };
     let number = from + best * step;
-    (best >= 0 && best <= last && (0..=most).contains(&number)).then(|| number as i64)
+    (best >= 0 && best <= last && (0..=most).contains(&number)).then_some(number as i64)
 }
 
 #[cfg(test)]

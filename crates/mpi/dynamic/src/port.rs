@@ -86,7 +86,7 @@ struct Door {
 
 /// How a wait for a caller has ended.
 pub(crate) enum Arrived {
-    Caller(TcpStream, Session),
+    Caller(TcpStream, Box<Session>),
     /// The descriptor that was watched is readable.
     Watched,
     TimedOut,
@@ -134,7 +134,7 @@ impl Port {
             let (fds, wake) = {
                 let mut door = self.door();
                 if let Some((stream, session)) = self.hear(&mut door) {
-                    return Arrived::Caller(stream, session);
+                    return Arrived::Caller(stream, Box::new(session));
                 }
                 let callers = door.acceptor.callers().map(AsRawFd::as_raw_fd);
                 let own = [self.listener.as_raw_fd(), self.more.as_fd().as_raw_fd()];

@@ -63,7 +63,7 @@ pub fn escape(text: &str) -> String {
 }
 
 fn section(out: &mut String, title: &str, note: &str, content: impl FnOnce(&mut String)) {
-    let _ = write!(out, "<section><h2>{title}</h2><p class=\"note\">{note}</p>\n");
+    let _ = writeln!(out, "<section><h2>{title}</h2><p class=\"note\">{note}</p>");
     content(out);
     out.push_str("\n</section>\n");
 }

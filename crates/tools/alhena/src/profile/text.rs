@@ -100,7 +100,7 @@ fn broken(out: &mut String, report: &Report) {
         return;
     }
     heading(out, "Tasks without MPI_Finalize");
-    let _ = writeln!(out, "{:<4} {:<10} {}", "Task", "End", "Last MPI call");
+    let _ = writeln!(out, "{:<4} {:<10} Last MPI call", "Task", "End");
     for rank in broken {
         let end = match rank.end {
             End::Before => "no init",
@@ -138,8 +138,8 @@ fn sites(out: &mut String, report: &Report) {
     let (file, parent) = (wide(&places, 18), wide(&names, 20));
     let _ = writeln!(
         out,
-        "{:>3} {:>3} {:<file$} {:>5} {:<parent$} {}",
-        "ID", "Lev", "File/Address", "Line", "Parent_Funct", "MPI_Call"
+        "{:>3} {:>3} {:<file$} {:>5} {:<parent$} MPI_Call",
+        "ID", "Lev", "File/Address", "Line", "Parent_Funct"
     );
     for ((site, place), name) in report.sites.iter().zip(&places).zip(&names) {
         let line = site.line.filter(|_| site.file.is_some()).map_or(String::new(), |line| line.to_string());
