@@ -44,11 +44,11 @@ def unreachable():
 
 
 def other_library():
-    """A library that calls itself Open MPI's and does not speak to this mpiexec."""
+    """A library of an Open MPI whose ABI has no front-end here, and that does not speak to this mpiexec."""
     from harness import work
     directory = os.path.join(work, "other")
     os.makedirs(directory, exist_ok=True)
-    library, program = os.path.join(directory, "libmpi.so.40"), os.path.join(directory, "program")
+    library, program = os.path.join(directory, "libmpi.so.20"), os.path.join(directory, "program")
     source = os.path.join(directory, "other.c")
     with open(source, "w") as file:
         file.write("void MPI_Init(void) {}\n")
@@ -57,13 +57,13 @@ def other_library():
         file.write("#include <stdio.h>\n#include <unistd.h>\nvoid MPI_Init(void);\n"
                    "int main(int c, char **v) { (void)v; MPI_Init(); puts(\"rank 0 of 1\"); if (c > 1) sleep(1); return 0; }\n")
     cc = os.environ.get("CC", "cc")
-    subprocess.run([cc, "-shared", "-fPIC", "-Wl,-soname,libmpi.so.40", source, "-o", library], check=True)
+    subprocess.run([cc, "-shared", "-fPIC", "-Wl,-soname,libmpi.so.20", source, "-o", library], check=True)
     subprocess.run([cc, main, "-o", program, library, f"-Wl,-rpath,{directory}"], check=True)
     for words in ([], ["stay"]):
         result = job("-n", 2, program, *words)
         expect(result.code == 0 and result.err.count("another MPI library") == 1, result)
         three_lines(result.err)
-        expect("libmpi.so.40" in result.err, result)
+        expect("libmpi.so.20" in result.err, result)
     expect(not job("-q", "-n", 2, program).err, "-q")
     expect(not job("-n", 1, program).err, "one rank is rank 0 of 1 anyway")
 
