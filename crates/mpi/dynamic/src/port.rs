@@ -75,7 +75,8 @@ pub(crate) struct Port {
     pub(crate) name: String,
     listener: TcpListener,
     door: Mutex<Door>,
-    /// Readable while callers that have proven themselves wait.
+    /// Readable while there are callers that no thread may be waiting for: proven ones, and those that a thread has let in
+    /// that has gone since.
     more: EventFd,
 }
 
@@ -142,10 +143,12 @@ impl Port {
                 (fds, door.acceptor.deadline())
             };
             if watched.is_some_and(|fd| platform::descriptor::wait_readable(fd, Some(Duration::ZERO))) {
+                self.leave(&self.door());
                 return Arrived::Watched;
             }
             let now = Instant::now();
             if end.is_some_and(|end| end <= now) {
+                self.leave(&self.door());
                 return Arrived::TimedOut;
             }
             let until = end.into_iter().chain(wake).min();
@@ -169,11 +172,19 @@ impl Port {
         let admitted = door.acceptor.hear(now, platform::random::nonce, expect);
         door.proven.extend(admitted.into_iter().map(|(stream, _, session)| (stream, session)));
         let first = door.proven.pop_front();
-        match door.proven.is_empty() {
+        match first {
+            Some(_) => self.leave(door),
+            None => self.more.drain(),
+        }
+        first
+    }
+
+    /// One that waits goes. Those that wait, too, may not know of the callers that it has let in and awaits words from.
+    fn leave(&self, door: &Door) {
+        match door.proven.is_empty() && door.acceptor.callers().next().is_none() {
             true => self.more.drain(),
             false => self.more.signal(),
         }
-        first
     }
 }
 
@@ -186,6 +197,28 @@ pub(crate) fn tcp_params(values: &mca::Values) -> Result<TcpParams> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Another thread may have gone to sleep before the caller without a word came.
+    #[test]
+    fn who_leaves_with_a_caller_leaves_the_others_to_those_that_wait() {
+        let port = Port::open(&TcpParams::default(), &Info::default()).unwrap();
+        let is_told =
+            || platform::descriptor::wait_readable(port.more.as_fd().as_raw_fd(), Some(Duration::ZERO));
+        let name = Name::parse(&port.name).unwrap();
+        let silent = name.places.iter().find_map(|&place| TcpStream::connect(place).ok()).unwrap();
+        let end = Instant::now() + Duration::from_secs(60);
+        let caller = std::thread::spawn(move || crate::dial::dial(&name, Some(end)).unwrap().is_some());
+        assert!(matches!(port.next_caller(None, Some(end)), Arrived::Caller(..)));
+        assert!(caller.join().unwrap());
+        assert!(is_told());
+        assert!(matches!(port.next_caller(None, Some(Instant::now())), Arrived::TimedOut));
+        assert!(is_told());
+        drop(silent);
+        while port.door().acceptor.callers().next().is_some() {
+            port.next_caller(None, Some(Instant::now()));
+        }
+        assert!(!is_told());
+    }
 
     #[test]
     fn names_are_read_as_they_were_written() {
