@@ -84,8 +84,9 @@ fn lanes_are_made_by_the_first_large_transfer_and_used_by_all_others() {
             let before = ends[end].bytes_moved()[0];
             moved(&mut ends, end, false, (4 << 20) - 5, None);
             assert_eq!(ends[end].bytes_moved()[0] - before, (4 << 20) - 5);
-            let weights = |at: u32| ends[end].peers[at].as_ref().and_then(|lane| lane.weight);
-            assert!((1..3).all(|lane| weights(1 - end as u32 + 2 * lane).is_some()), "each carries some");
+            let weight = |at: u32| ends[end].peers[at].as_ref().and_then(|lane| lane.weight);
+            let other = 1 - end as u32;
+            assert!((1..3).all(|lane| weight(lane_to(other, lane)).is_some()), "each carries some");
         }
     }
 }
