@@ -25,7 +25,8 @@ pub struct Record {
 }
 
 impl Record {
-    /// Replaces the content; only the owner calls this. `key` is not 0.
+    /// Replaces the content; only the owner calls this. `key` is not 0, and of one call alone: a reader could take half of
+    /// each of two calls with one key.
     #[inline]
     pub fn write(&self, key: u64, words: [u64; WORDS]) {
         self.key.store(0, Ordering::Relaxed);
