@@ -168,6 +168,8 @@ impl<C: Caller> Acceptor<C> {
                     }
                     self.waiting.push_back(waiting);
                 }
+                // A process whose network fails for seconds is as silent; it calls again.
+                Heard::NotAll if self.proof_within.is_none() => {}
                 Heard::NotAll => {
                     self.turn_away(&waiting.caller, format_args!("it proved nothing for {TIMEOUT:?}"));
                 }
