@@ -20,14 +20,6 @@ pub struct Passed {
     pub after: String,
 }
 
-/// A name that is no word of Rust.
-pub fn name(argument: &Argument) -> String {
-    match argument.name.as_str() {
-        word @ ("type" | "ref" | "in" | "fn" | "mod" | "move") => format!("{word}_"),
-        word => word.to_string(),
-    }
-}
-
 /// The module of conversions for a kind, if its values differ.
 fn module<'a>(dialect: &Dialect, word: &'a str) -> Option<&'a str> {
     let word = if word == "root" { "rank" } else { word };
@@ -37,7 +29,7 @@ fn module<'a>(dialect: &Dialect, word: &'a str) -> Option<&'a str> {
 
 /// Converts an argument.
 pub fn passed(dialect: &Dialect, function: &Function, argument: &Argument, wide: bool) -> Passed {
-    let n = name(argument);
+    let n = argument.rust_name();
     let kind = match &argument.what {
         What::Kind(kind) => kind,
         // The functions that copy or not are addresses there, and numbers here.
@@ -243,7 +235,7 @@ fn text(function: &Function, n: &str, bound: &str) -> Passed {
     if !bound.starts_with("MAX_") {
         return same(n.to_string(), "P");
     }
-    let result = function.arguments.iter().find(|it| it.word() == "strlen").map(name);
+    let result = function.arguments.iter().find(|it| it.word() == "strlen").map(Argument::rust_name);
     Passed {
         comes: "P".into(),
         goes: "P".into(),
@@ -260,7 +252,11 @@ fn text(function: &Function, n: &str, bound: &str) -> Passed {
 
 /// Predefined attributes are pointers to numbers, some of which have other values.
 fn attribute(function: &Function, n: &str) -> String {
-    let key =
-        function.arguments.iter().find(|it| it.word() == "keyval").map(name).expect("an attribute has a key");
+    let key = function
+        .arguments
+        .iter()
+        .find(|it| it.word() == "keyval")
+        .map(Argument::rust_name)
+        .expect("an attribute has a key");
     format!("if code == 0 {{ attribute::give({key}, {n}, flag); }}")
 }

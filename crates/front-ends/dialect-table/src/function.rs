@@ -3,7 +3,7 @@
 use function_table::{Argument, Direction, Entry, Function, What};
 
 use crate::Dialect;
-use crate::argument::{Passed, name, passed};
+use crate::argument::{Passed, passed};
 
 /// Functions that a front-end has by hand: the reason stands beside each there.
 const BY_HAND: [&str; 11] = [
@@ -37,7 +37,7 @@ pub fn generate(dialect: &Dialect, entry: Entry<'_>) -> Option<String> {
     let passed: Vec<(String, Passed)> = function
         .arguments
         .iter()
-        .map(|argument| (self::name(argument), passed(dialect, function, argument, entry.wide)))
+        .map(|argument| (argument.rust_name(), passed(dialect, function, argument, entry.wide)))
         .collect();
     let parameters: Vec<String> = passed.iter().map(|(name, it)| format!("{name}: {}", it.comes)).collect();
     let types: Vec<&str> = passed.iter().map(|(_, it)| it.goes.as_str()).collect();
@@ -76,7 +76,7 @@ fn returning(entry: Entry<'_>, kind: &str) -> String {
             format!("entry! {{ MPI_{name} PMPI_{name} () -> f64 {{ call!(row::{name}, () -> f64)() }} }}\n")
         }
         "aint" => {
-            let [left, right] = [0, 1].map(|at| self::name(&entry.function.arguments[at]));
+            let [left, right] = [0, 1].map(|at| entry.function.arguments[at].rust_name());
             format!(
                 "entry! {{ MPI_{name} PMPI_{name} ({left}: i64, {right}: i64) -> i64 {{ \
                  call!(row::{name}, (i64, i64) -> i64)({left}, {right}) }} }}\n"

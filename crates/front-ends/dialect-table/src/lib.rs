@@ -17,7 +17,6 @@
 mod argument;
 mod conversion;
 mod function;
-pub mod link;
 mod parse;
 
 use function_table::Table;

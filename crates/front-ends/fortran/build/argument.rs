@@ -25,14 +25,6 @@ pub struct Passed {
     pub after: String,
 }
 
-/// A name that is no word of Rust.
-pub fn name(argument: &Argument) -> String {
-    match argument.name.as_str() {
-        word @ ("type" | "ref" | "in" | "fn" | "mod" | "move") => format!("{word}_"),
-        word => word.to_string(),
-    }
-}
-
 /// The type in which C gets an argument.
 pub fn c_type(argument: &Argument, wide: bool) -> &'static str {
     if argument.shape != Shape::One || argument.direction != Direction::In {
@@ -50,7 +42,7 @@ pub fn c_type(argument: &Argument, wide: bool) -> &'static str {
 
 /// Converts an argument that Fortran has too.
 pub fn passed(procedure: &Procedure<'_>, argument: &Argument, form: Form<'_>, buffers: Buffers) -> Passed {
-    let n = name(argument);
+    let n = argument.rust_name();
     let mut it = match (form, &argument.shape) {
         (Form::Choice { written }, _) => choice(procedure, argument, written, buffers),
         (Form::Procedure(kind), _) => {
@@ -313,7 +305,7 @@ fn state(procedure: &Procedure<'_>, n: &str) -> String {
     let mut functions = Vec::new();
     for dummy in procedure.dummies() {
         if let Form::Procedure(_) = dummy.form {
-            functions.push(name(dummy.argument));
+            functions.push(dummy.argument.rust_name());
         }
     }
     functions.resize(3, "core::ptr::null_mut()".into());
@@ -368,7 +360,7 @@ pub fn section(procedure: &Procedure<'_>, argument: &Argument) -> Section {
 }
 
 fn choice(procedure: &Procedure<'_>, argument: &Argument, written: bool, buffers: Buffers) -> Passed {
-    let n = name(argument);
+    let n = argument.rust_name();
     if buffers == Buffers::Address {
         return value(format!("sentinel::buffer({n})"));
     }
@@ -380,7 +372,7 @@ fn choice(procedure: &Procedure<'_>, argument: &Argument, written: bool, buffers
         Section::Typed => {
             let all = &procedure.entry.function.arguments;
             let at = all.iter().position(|it| it.name == argument.name).expect("the row's own");
-            let (count, datatype) = (name(&all[at + 1]), name(&all[at + 2]));
+            let (count, datatype) = (all[at + 1].rust_name(), all[at + 2].rust_name());
             let lay =
                 format!("section::Laid::of({n}, *{count} as i64, handle::of(Kind::Datatype, *{datatype}))");
             (refusing(procedure, &n, &lay), format!("{n}_s.address"), String::new())
@@ -403,7 +395,7 @@ fn refusing(procedure: &Procedure<'_>, n: &str, make: &str) -> String {
         let it = dummies.iter().find(|it| {
             it.argument.word() == word && it.argument.direction == Direction::In && !it.is_array()
         });
-        it.map(|it| name(it.argument))
+        it.map(|it| it.argument.rust_name())
     };
     let on = match (first("comm"), first("win"), first("file")) {
         (Some(comm), ..) => format!("section::On::Comm(*{comm})"),

@@ -6,7 +6,7 @@
 use function_table::fortran::{Form, Procedure};
 use function_table::{Argument, Direction, Mark, Table};
 
-use crate::argument::{Buffers, Passed, Section, c_type, name, passed, section, stages};
+use crate::argument::{Buffers, Passed, Section, c_type, passed, section, stages};
 
 /// The Rust source of a procedure.
 pub fn generate(table: &Table, procedure: Procedure<'_>) -> String {
@@ -87,13 +87,13 @@ fn body(procedure: &Procedure<'_>, c: &str, symbol: &str, buffers: Buffers) -> S
         );
     }
     let dummies = procedure.dummies();
-    let mut given: Vec<String> = dummies.iter().map(|it| name(it.argument)).collect();
+    let mut given: Vec<String> = dummies.iter().map(|it| it.argument.rust_name()).collect();
     given.extend(procedure.has_ierror().then(|| "ierror".into()));
     let mut usual = String::from("origin::is_kept()");
     let mut bases = String::new();
     for dummy in dummies.iter().filter(|it| matches!(it.form, Form::Choice { .. })) {
         if buffers == Buffers::Descriptor {
-            let n = name(dummy.argument);
+            let n = dummy.argument.rust_name();
             usual += &format!(" && section::is_plain({n})");
             bases += &format!("let {n} = section::base({n});");
         }
@@ -122,7 +122,7 @@ fn one_body(procedure: &Procedure<'_>, c: &str, head: &str, buffers: Buffers, fi
         .collect();
     for (dummy, (_, passed)) in dummies.iter().zip(&mut converted) {
         if described && dummy.form == Form::TextIn {
-            let n = name(dummy.argument);
+            let n = dummy.argument.rust_name();
             passed.comes = "P";
             passed.before = format!("let ({n}, {n}_len) = section::text({n}); {}", passed.before);
         }
@@ -130,13 +130,13 @@ fn one_body(procedure: &Procedure<'_>, c: &str, head: &str, buffers: Buffers, fi
     let mut parameters: Vec<String> = dummies
         .iter()
         .zip(&converted)
-        .map(|(it, (_, passed))| format!("{}: {}", name(it.argument), passed.comes))
+        .map(|(it, (_, passed))| format!("{}: {}", it.argument.rust_name(), passed.comes))
         .collect();
     if procedure.has_ierror() {
         parameters.push("ierror: *mut i32".into());
     }
     let text = dummies.iter().filter(|it| !described && matches!(it.form, Form::TextIn | Form::TextOut));
-    parameters.extend(text.map(|it| format!("{}_len: usize", name(it.argument))));
+    parameters.extend(text.map(|it| format!("{}_len: usize", it.argument.rust_name())));
 
     let values: Vec<String> = procedure
         .entry
@@ -175,7 +175,7 @@ fn one_body(procedure: &Procedure<'_>, c: &str, head: &str, buffers: Buffers, fi
             let (staged, given, ended) = match request {
                 Some(request) if staged => (
                     "let mut staged = staged::Buffers::default();",
-                    format!("let staged = staged.given(&raw mut {}_c as P);", name(request.argument)),
+                    format!("let staged = staged.given(&raw mut {}_c as P);", request.argument.rust_name()),
                     "staged.over(code);",
                 ),
                 _ => ("", String::new(), ""),
@@ -223,7 +223,7 @@ fn typed_by(procedure: &Procedure<'_>, argument: &str, buffers: Buffers) -> Opti
     let owner = |back: usize| {
         let it = all.get(at.checked_sub(back)?)?;
         let choice = matches!(it.word(), "buf" | "cbuf");
-        (choice && section(procedure, it) == Section::Typed).then(|| name(it))
+        (choice && section(procedure, it) == Section::Typed).then(|| it.rust_name())
     };
     if let Some(buffer) = owner(1) {
         return Some(format!("{buffer}_s.count as _"));

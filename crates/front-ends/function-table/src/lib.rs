@@ -63,6 +63,7 @@
 pub mod c;
 pub mod fortran;
 pub mod kind;
+pub mod link;
 mod model;
 mod parse;
 

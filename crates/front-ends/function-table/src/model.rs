@@ -250,6 +250,14 @@ impl Function {
 }
 
 impl Argument {
+    /// Its name in Rust: `assert`, `bind` and the like are fine, words that Rust reserves get an underscore.
+    pub fn rust_name(&self) -> String {
+        match self.name.as_str() {
+            word @ ("type" | "ref" | "in" | "fn" | "mod" | "move") => format!("{word}_"),
+            word => word.to_string(),
+        }
+    }
+
     /// The word of the kind; `fn` for a callback.
     pub fn word(&self) -> &str {
         match &self.what {

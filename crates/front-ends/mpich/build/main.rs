@@ -7,7 +7,8 @@ use std::{env, fs};
 fn main() {
     println!("cargo::rerun-if-changed=build");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
-    dialect_table::link::name_the_library("libmpi.so.12", &out);
+    let further = ["-Wl,-Bsymbolic-functions", "-Wl,--enable-new-dtags,-rpath,$ORIGIN/../.."];
+    function_table::link::name_the_library("libmpi.so.12", &further, &out);
     let table = function_table::table().expect("the function table is well-formed");
     let dialect = dialect_table::mpich().expect("the table of MPICH's ABI is well-formed");
     let files = [

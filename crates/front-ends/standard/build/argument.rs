@@ -26,7 +26,7 @@ pub enum Value {
 
 /// The Rust side of `argument`.
 pub fn parameter(function: &Function, argument: &Argument, wide: bool) -> Parameter {
-    let name = name(&argument.name);
+    let name = argument.rust_name();
     let (crossing, value) = match &argument.what {
         What::Callback(callback) => user_function(function, argument, callback, &name),
         What::Kind(kind) => {
@@ -44,14 +44,6 @@ pub fn parameter(function: &Function, argument: &Argument, wide: bool) -> Parame
     };
     let value = if function.is_length(argument) { Value::Merged } else { value };
     Parameter { name, crossing, value }
-}
-
-/// `assert`, `bind` and the like are fine; words that Rust reserves get an underscore.
-fn name(c: &str) -> String {
-    match c {
-        "type" | "ref" | "in" | "fn" | "mod" | "move" => format!("{c}_"),
-        _ => c.to_string(),
-    }
 }
 
 fn user_function(function: &Function, argument: &Argument, callback: &str, name: &str) -> (String, Value) {
@@ -90,8 +82,8 @@ fn origin(function: &Function) -> String {
     let answer = function.arguments.iter().find(|argument| argument.direction == Direction::Out);
     let text = function.arguments.iter().find(|argument| argument.word() == "str");
     match (answer, text) {
-        (Some(answer), _) => format!("ffi::origin::of_call({}.cast_const())", self::name(&answer.name)),
-        (_, Some(text)) => format!("ffi::origin::of_call({})", self::name(&text.name)),
+        (Some(answer), _) => format!("ffi::origin::of_call({}.cast_const())", answer.rust_name()),
+        (_, Some(text)) => format!("ffi::origin::of_call({})", text.rust_name()),
         _ => panic!("{}: nothing of the call has a place", function.name),
     }
 }
@@ -139,7 +131,7 @@ fn length(function: &Function, name: &str) -> String {
         _ if argument.word() == "count" || name.ends_with("count") => "ERR_COUNT",
         _ => "ERR_ARG",
     };
-    let name = self::name(name);
+    let name = argument.rust_name();
     // Lengths are 32 bits in most functions; where they are 64 already, `i64::from` is the identity.
     format!("ffi::length(i64::from({name}), abi::{class}, \"{name} is negative\")?")
 }
