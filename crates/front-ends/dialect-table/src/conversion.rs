@@ -319,7 +319,7 @@ pub fn statics(dialect: &Dialect) -> String {
         let size = SIZES.iter().find(|(known, _)| *known == kind);
         if let (Value::Symbol(symbol), Some((_, bytes))) = (&constant.theirs, size) {
             text += &format!(
-                "#[unsafe(no_mangle)] #[used] pub static {symbol}: object::Object<{}> = object::Object::of({});\n",
+                "#[unsafe(no_mangle)] #[used] pub static {symbol}: crate::object::Object<{}> = crate::object::Object::of({});\n",
                 bytes / 8,
                 constant.ours
             );
@@ -342,8 +342,8 @@ fn objects(kind: &str, constants: &[&Constant]) -> String {
     let inline =
         if matches!(kind, "comm" | "datatype" | "request") { "#[inline(always)]" } else { "#[inline]" };
     format!(
-        "{inline} pub fn of(it: Handle) -> usize {{ object::value(it) }}\n\
-         {inline} pub fn quick(it: Handle) -> usize {{ object::value(it) }}\n\
-         #[inline] pub fn to(it: usize) -> Handle {{ match it {{ {arms} _ => object::dynamic(it) }} }}\n"
+        "{inline} pub fn of(it: Handle) -> usize {{ crate::object::value(it) }}\n\
+         {inline} pub fn quick(it: Handle) -> usize {{ crate::object::value(it) }}\n\
+         #[inline] pub fn to(it: usize) -> Handle {{ match it {{ {arms} _ => crate::object::dynamic(it) }} }}\n"
     )
 }

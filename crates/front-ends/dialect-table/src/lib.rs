@@ -2,7 +2,7 @@
 //!
 //! A dialect is data. `tables/*.table` has its values; the function table says which argument holds which kind of value.
 //! From both, [`generate`] writes a front-end: the entry points of a dialect, which convert what the program gives, call the
-//! standard function by the table of addresses that `libmpi_abi` exports, and convert what comes back.
+//! standard function by the table of addresses that `libmpi_abi` exports, and convert the answers.
 //!
 //! ```text
 //!  program ── MPI_Recv ──▶ libmpi.so.12: MPICH's handles, ranks, tags ─▶ ours
@@ -18,6 +18,9 @@ mod argument;
 mod conversion;
 mod function;
 mod parse;
+
+use std::path::PathBuf;
+use std::{env, fs};
 
 use function_table::Table;
 
@@ -99,11 +102,38 @@ pub fn generate(dialect: &Dialect, table: &Table) -> String {
     format!("{}\n{}\n{functions}", conversion::generate(dialect), conversion::statics(dialect))
 }
 
-/// What the tables cannot say, and the same in all dialects: the source of two further modules of a front-end.
-pub const BY_HAND: &str = include_str!("../templates/by_hand.rs");
+/// What the tables cannot say, and the same in all dialects: the sources of further modules of a front-end.
+const TEMPLATES: [(&str, &str); 4] = [
+    ("attribute.rs", include_str!("../templates/attribute.rs")),
+    ("by_hand.rs", include_str!("../templates/by_hand.rs")),
+    ("callers.rs", include_str!("../templates/callers.rs")),
+    ("former.rs", include_str!("../templates/former.rs")),
+];
 
-/// See [`BY_HAND`]: what MPI had before, and what these libraries have beside the standard.
-pub const FORMER: &str = include_str!("../templates/former.rs");
+/// The build script of a front-end: writes its generated modules to cargo's `OUT_DIR`, and names the library.
+///
+/// # Panics
+/// Where cargo or the system's linker is not as it must be.
+pub fn build(soname: &str, dialect: &Dialect) {
+    println!("cargo::rerun-if-changed=build");
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    function_table::link::name_the_library(
+        soname,
+        &[
+            // MPI_X jumps to the PMPI_X beside it. Data stays where the executable has it.
+            "-Wl,-Bsymbolic-functions",
+            "-Wl,--enable-new-dtags,-rpath,$ORIGIN/../..",
+        ],
+        &out,
+    );
+    let table = function_table::table().expect("the function table is well-formed");
+    let write =
+        |name: &str, text: &str| fs::write(out.join(name), text).expect("cargo's OUT_DIR is writable");
+    write("functions.rs", &generate(dialect, &table));
+    for (name, text) in TEMPLATES {
+        write(name, text);
+    }
+}
 
 /// The places of all functions in the table of addresses.
 pub fn rows(table: &Table) -> String {

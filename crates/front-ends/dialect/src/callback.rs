@@ -8,12 +8,14 @@ use core::mem::transmute;
 use abi::{Address, Count, Datatype, Offset};
 use ffi::Callers;
 
+use crate::status::{Layout, fill};
+
 /// What a function of a program is given in its ABI.
 pub trait Dialect {
     /// A handle.
     type Handle: Copy;
     /// A status.
-    type Status;
+    type Status: Layout;
     /// The handle of a datatype.
     fn datatype(ours: usize) -> Self::Handle;
     /// The handle of an object with attributes or an error handler, of whichever kind, as the register of a pointer has it.
@@ -24,26 +26,22 @@ pub trait Dialect {
     fn code_of(theirs: i32) -> i32;
     /// An error code.
     fn code_to(ours: i32) -> i32;
-    /// A status.
-    fn status_of(ours: &abi::Status) -> Self::Status;
-    /// The status of one of its own.
-    fn status_ours(theirs: &Self::Status) -> abi::Status;
 }
 
 /// How functions of a program are called.
 pub const fn callers<D: Dialect>() -> Callers {
     Callers {
         error_handler: Some(error_handler::<D>),
-        reduce: Some(reduce::<D>),
-        reduce_large: Some(reduce_large::<D>),
+        reduce: Some(reduce::<D, i32>),
+        reduce_large: Some(reduce::<D, Count>),
         query: Some(query::<D>),
         free: Some(free::<D>),
         cancel: Some(cancel::<D>),
         copy: Some(copy_attribute::<D>),
         delete: Some(delete::<D>),
         extent: Some(extent::<D>),
-        convert: Some(convert::<D>),
-        convert_large: Some(convert_large::<D>),
+        convert: Some(convert::<D, i32>),
+        convert_large: Some(convert::<D, Count>),
         ..Callers::STANDARD
     }
 }
@@ -79,41 +77,17 @@ unsafe extern "C-unwind" fn error_handler<D: Dialect>(handle: *mut usize, code: 
     }
 }
 
-unsafe extern "C-unwind" fn reduce<D: Dialect>(
+unsafe extern "C-unwind" fn reduce<D: Dialect, N>(
     function: usize,
     input: Address,
     in_out: Address,
-    length: &mut i32,
+    length: &mut N,
     datatype: &mut Datatype,
 ) {
     let mut theirs = D::datatype(datatype.0);
     // SAFETY: the program gave a function of this type.
     unsafe {
-        program!(function, (Address, Address, *mut i32, *mut D::Handle))(
-            input,
-            in_out,
-            length,
-            &raw mut theirs,
-        )
-    };
-}
-
-unsafe extern "C-unwind" fn reduce_large<D: Dialect>(
-    function: usize,
-    input: Address,
-    in_out: Address,
-    length: &mut Count,
-    datatype: &mut Datatype,
-) {
-    let mut theirs = D::datatype(datatype.0);
-    // SAFETY: as above.
-    unsafe {
-        program!(function, (Address, Address, *mut Count, *mut D::Handle))(
-            input,
-            in_out,
-            length,
-            &raw mut theirs,
-        )
+        program!(function, (Address, Address, *mut N, *mut D::Handle))(input, in_out, length, &raw mut theirs)
     };
 }
 
@@ -122,10 +96,11 @@ unsafe extern "C-unwind" fn query<D: Dialect>(
     own: Address,
     status: &mut abi::Status,
 ) -> i32 {
-    let mut theirs = D::status_of(status);
+    let mut theirs = D::Status::ZERO;
+    fill(&mut theirs, status);
     // SAFETY: as above.
     let code = unsafe { program!(function, (Address, *mut D::Status) -> i32)(own, &raw mut theirs) };
-    *status = D::status_ours(&theirs);
+    *status = theirs.ours();
     returned::<D>(code)
 }
 
@@ -191,40 +166,18 @@ unsafe extern "C-unwind" fn extent<D: Dialect>(
     })
 }
 
-unsafe extern "C-unwind" fn convert<D: Dialect>(
+unsafe extern "C-unwind" fn convert<D: Dialect, N>(
     function: usize,
     user: Address,
     datatype: Datatype,
-    count: i32,
+    count: N,
     file: Address,
     position: Offset,
     own: Address,
 ) -> i32 {
     // SAFETY: as above.
     returned::<D>(unsafe {
-        program!(function, (Address, D::Handle, i32, Address, Offset, Address) -> i32)(
-            user,
-            D::datatype(datatype.0),
-            count,
-            file,
-            position,
-            own,
-        )
-    })
-}
-
-unsafe extern "C-unwind" fn convert_large<D: Dialect>(
-    function: usize,
-    user: Address,
-    datatype: Datatype,
-    count: Count,
-    file: Address,
-    position: Offset,
-    own: Address,
-) -> i32 {
-    // SAFETY: as above.
-    returned::<D>(unsafe {
-        program!(function, (Address, D::Handle, Count, Address, Offset, Address) -> i32)(
+        program!(function, (Address, D::Handle, N, Address, Offset, Address) -> i32)(
             user,
             D::datatype(datatype.0),
             count,

@@ -8,9 +8,11 @@ pub mod callback;
 pub mod engine;
 pub mod entry;
 pub mod extent;
+mod generated;
 pub mod handle;
 pub mod list;
 pub mod origin;
+pub mod status;
 pub mod text;
 pub mod value;
 

@@ -15,11 +15,10 @@
 #![allow(clippy::missing_safety_doc, unused_unsafe)]
 
 mod address;
-mod attribute;
 mod callback;
 mod status;
 
-use dialect::{P, extent, handle, origin, text, value};
+use dialect::P;
 
 /// A handle of MPICH's ABI.
 type Handle = i32;
@@ -27,39 +26,10 @@ type Handle = i32;
 /// What `MPI_Get_library_version` begins with: programs look for it.
 const VERSION: &str = "MPICH Version:      4.3.0 ABI, ";
 
-/// Written by machine: their lints are those of the generator.
-macro_rules! generated {
-    ($name:ident, $file:literal) => {
-        mod $name {
-            #![allow(
-                non_snake_case,
-                non_upper_case_globals,
-                unused_imports,
-                unused_mut,
-                unused_braces,
-                unused_assignments,
-                clippy::too_many_arguments,
-                clippy::unnecessary_cast,
-                clippy::undocumented_unsafe_blocks,
-                clippy::useless_conversion,
-                clippy::identity_op,
-                clippy::match_single_binding,
-                clippy::wildcard_in_or_patterns
-            )]
-
-            use dialect::engine::row;
-            use dialect::{call, entry};
-
-            use crate::status::Status;
-            use crate::{
-                Handle, P, VERSION, address, attribute, callback, extent, handle, origin, status, text, value,
-            };
-
-            include!(concat!(env!("OUT_DIR"), $file));
-        }
-    };
+dialect::generated! {
+    functions = "/functions.rs";
+    by_hand = "/by_hand.rs";
+    former = "/former.rs";
+    attribute = "/attribute.rs";
+    callers = "/callers.rs";
 }
-
-generated! { functions, "/functions.rs" }
-generated! { by_hand, "/by_hand.rs" }
-generated! { former, "/former.rs" }

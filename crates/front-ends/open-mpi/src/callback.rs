@@ -1,59 +1,17 @@
 //! What functions of the program are given, and those that the library itself has for it.
 
-use dialect::callback::{Dialect, callers};
-
-use crate::functions::{comm, datatype, errcode, file, keyval, session, win};
-use crate::status::Status;
-use crate::{Handle, P, object};
-
-/// How functions of a program of this ABI are called.
-pub static CALLERS: ffi::Callers = callers::<OpenMpi>();
-
-/// Open MPI's ABI.
-pub struct OpenMpi;
-
-impl Dialect for OpenMpi {
-    type Handle = Handle;
-    type Status = Status;
-
-    fn datatype(ours: usize) -> Handle {
-        datatype::to(ours)
-    }
-
-    fn object(ours: usize) -> usize {
-        any(ours)
-    }
-
-    fn keyval(ours: i32) -> i32 {
-        keyval::to(ours)
-    }
-
-    fn code_of(theirs: i32) -> i32 {
-        errcode::of(theirs)
-    }
-
-    fn code_to(ours: i32) -> i32 {
-        errcode::to(ours)
-    }
-
-    fn status_of(ours: &abi::Status) -> Status {
-        Status::of(ours)
-    }
-
-    fn status_ours(theirs: &Status) -> abi::Status {
-        theirs.ours()
-    }
-}
+use crate::functions::{comm, datatype, file, session, win};
+use crate::{P, object as of_program};
 
 /// The handle of an object with attributes or an error handler, of whichever kind. Those of communicators, windows, files and
 /// sessions that a program did not make, and of datatypes, lie apart in the standard ABI.
-fn any(ours: usize) -> usize {
+pub fn object(ours: usize) -> usize {
     const FILE_NULL: usize = abi::FILE_NULL.0;
     const WIN_NULL: usize = abi::WIN_NULL.0;
     const SESSION_NULL: usize = abi::SESSION_NULL.0;
     const DATATYPES: usize = abi::DATATYPE_NULL.0;
     match ours {
-        0x1000.. => object::dynamic(ours),
+        0x1000.. => of_program::dynamic(ours),
         FILE_NULL => file::to(ours),
         WIN_NULL => win::to(ours),
         SESSION_NULL => session::to(ours),

@@ -1,15 +1,14 @@
-//! Predefined attributes: pointers to numbers, some of which Open MPI's ABI has other values for.
+// Predefined attributes: pointers to numbers, some of which the ABI has other values for.
 
 use core::sync::atomic::{AtomicI32, Ordering};
 
-use crate::P;
 use crate::functions::{errcode, flavor, keyval, model, rank};
 
 /// What a predefined attribute points to, where its value is not ours: source of input and output, host, last error code, and
 /// the flavours and models of windows, which differ between windows.
 static CONTENT: [AtomicI32; 11] = [const { AtomicI32::new(0) }; 11];
 
-/// Has the program see the value that Open MPI's ABI has for a predefined attribute.
+/// Has the program see the value that its ABI has for a predefined attribute.
 ///
 /// # Safety
 /// `value` and `flag` are the program's, and the standard function has written them.
