@@ -77,7 +77,7 @@ impl Value for i32 {
 
 /// The program's procedures by their addresses, as the C library calls them that keeps whose they are.
 pub mod direct {
-    #![allow(clippy::missing_safety_doc, clippy::undocumented_unsafe_blocks)]
+    #![allow(clippy::missing_safety_doc)]
     // All of these are called with the address of a procedure of the program, as `MPI_Comm_create_keyval` and the others got
     // it; the arguments that go by address are places here.
 
@@ -99,6 +99,7 @@ pub mod direct {
         let (mut object, mut key, mut extra) = (handle::number(object), key, V::of(extra.0 as i64));
         let mut value = V::of(value.0 as i64);
         let (mut new, mut yes, mut code) = (value, 0, 0);
+        // SAFETY: a procedure of this type, and places for its arguments: see the head of the module.
         unsafe {
             program!(function, (i32, i32, V, V, V, i32, i32))(
                 &mut object,
@@ -124,6 +125,7 @@ pub mod direct {
     ) -> i32 {
         let (mut object, mut key, mut extra) = (handle::number(object), key, V::of(extra.0 as i64));
         let (mut value, mut code) = (V::of(value.0 as i64), 0);
+        // SAFETY: a procedure of this type, and places for its arguments: see the head of the module.
         unsafe {
             program!(function, (i32, i32, V, V, i32))(
                 &mut object,
@@ -138,18 +140,21 @@ pub mod direct {
 
     pub unsafe extern "C-unwind" fn query(function: usize, extra: Address, status: &mut Status) -> i32 {
         let (mut extra, mut code) = (extra.0 as i64, 0);
+        // SAFETY: a procedure of this type, and places for its arguments: see the head of the module.
         unsafe { program!(function, (i64, Status, i32))(&mut extra, status, &mut code) };
         code
     }
 
     pub unsafe extern "C-unwind" fn free(function: usize, extra: Address) -> i32 {
         let (mut extra, mut code) = (extra.0 as i64, 0);
+        // SAFETY: a procedure of this type, and places for its arguments: see the head of the module.
         unsafe { program!(function, (i64, i32))(&mut extra, &mut code) };
         code
     }
 
     pub unsafe extern "C-unwind" fn cancel(function: usize, extra: Address, complete: i32) -> i32 {
         let (mut extra, mut complete, mut code) = (extra.0 as i64, logical::to(complete), 0);
+        // SAFETY: a procedure of this type, and places for its arguments: see the head of the module.
         unsafe { program!(function, (i64, i32, i32))(&mut extra, &mut complete, &mut code) };
         code
     }
@@ -161,6 +166,7 @@ pub mod direct {
         extra: Address,
     ) -> i32 {
         let (mut datatype, mut extra, mut code) = (handle::number(datatype.0), extra.0 as i64, 0);
+        // SAFETY: a procedure of this type, and places for its arguments: see the head of the module.
         unsafe { program!(function, (i32, isize, i64, i32))(&mut datatype, extent, &mut extra, &mut code) };
         code
     }
@@ -175,6 +181,7 @@ pub mod direct {
                 let (mut datatype, mut count, mut position) = (handle::number(datatype.0), count, position);
                 let (mut extra, mut code) = (extra.0 as i64, 0);
                 // Buffers go as `TYPE(C_PTR), VALUE`.
+                // SAFETY: a procedure of this type, and places for its arguments: see the head of the module.
                 unsafe {
                     let program = core::mem::transmute::<usize, Program>(function);
                     let (user, file) = (user.0 as P, file.0 as P);
