@@ -113,7 +113,7 @@ impl Graph {
         part.kind == Kind::Collective && waits.iter().flat_map(|wait| &wait.parts).any(is_same)
     }
 
-    /// Ranks of which a dead one waits in vain, with the wait and the part.
+    /// Ranks that will never do what a dead one waits for, with the wait and the part.
     fn links<'g>(&'g self, rank: u32, is_bound: &[bool]) -> Vec<Link<'g>> {
         let Node::Waits(waits) = &self.0[rank as usize] else { return Vec::new() };
         let mut links = Vec::new();

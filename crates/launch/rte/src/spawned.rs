@@ -33,7 +33,7 @@ pub fn adopt(fd: RawFd) -> io::Result<(Vec<OsString>, Parent)> {
     if fd <= 2 {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    // SAFETY: whoever has started this process has left the descriptor open for it alone; a number that is none gives
+    // SAFETY: the mpiexec or rank that started this process left the descriptor open for it alone; a number that is none gives
     // errors.
     let link = unsafe { OwnedFd::from_raw_fd(fd) };
     rustix::io::fcntl_setfd(&link, rustix::io::FdFlags::CLOEXEC)?;

@@ -1,4 +1,4 @@
-//! Archives by tar and zstd: the same bytes for the same files, whoever packs them and when.
+//! Archives by tar and zstd: the same bytes for the same files, for any user at any time.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};

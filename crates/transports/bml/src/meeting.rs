@@ -58,7 +58,7 @@ impl Bml {
         Ok(())
     }
 
-    /// Parts from a process of another job: nothing more is sent there, and what comes is dropped.
+    /// Parts from a process of another job: nothing more is sent there, and what it sends is dropped.
     pub fn part_from(&mut self, peer: Peer) {
         if let Some(tcp) = self.tcp.there_mut() {
             tcp.part_from(peer);

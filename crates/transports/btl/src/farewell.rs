@@ -13,7 +13,7 @@
 //! the highest number counts, an odd one is a goodbye. Only peers that would miss the process ([`Btl::would_miss`]) get
 //! one, so a goodbye makes no connection.
 //!
-//! A peer that has left may come back, and may have done so already. So it is told of returns, too, and it gets goodbyes,
+//! A peer that has left may come back, and may have done so already. So returns are reported to it, too, and it gets goodbyes,
 //! and all that was sent to it, where that takes no turns of it ([`Btl::reaches_away`]).
 
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! A program that calls each procedure of an interface once, with arguments of known values, and looks at what comes back.
+//! A program that calls each procedure of an interface once, with arguments of known values, and compares the answers.
 
 use std::fmt::Write;
 
