@@ -8,28 +8,28 @@ use std::time::Duration;
 ///
 /// A number that is no open descriptor counts as readable, so that its user finds out.
 pub fn wait_readable(fd: RawFd, limit: Option<Duration>) -> bool {
-    let limit = limit.map(|limit| libc::timespec {
-        tv_sec: i64::try_from(limit.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: i64::from(limit.subsec_nanos()),
-    });
-    let limit = limit.as_ref().map_or(core::ptr::null(), core::ptr::from_ref);
-    let mut entry = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-    // SAFETY: one entry and the limit, if any, live during the call; no signal mask is given.
-    unsafe { libc::ppoll(&mut entry, 1, limit, core::ptr::null()) == 1 }
+    poll(&mut [readable(fd)], limit) == 1
 }
 
 /// Sleeps until one of `fds` is readable, `limit` passes, or a signal comes. A number that is no open descriptor counts as
 /// readable.
 pub fn wait_any(fds: &[RawFd], limit: Option<Duration>) {
+    poll(&mut fds.iter().map(|&fd| readable(fd)).collect::<Vec<_>>(), limit);
+}
+
+fn readable(fd: RawFd) -> libc::pollfd {
+    libc::pollfd { fd, events: libc::POLLIN, revents: 0 }
+}
+
+/// Sleeps until something holds for an entry. How many it holds for; negative: an error, as that of a signal.
+fn poll(entries: &mut [libc::pollfd], limit: Option<Duration>) -> i32 {
     let limit = limit.map(|limit| libc::timespec {
         tv_sec: i64::try_from(limit.as_secs()).unwrap_or(i64::MAX),
         tv_nsec: i64::from(limit.subsec_nanos()),
     });
     let limit = limit.as_ref().map_or(core::ptr::null(), core::ptr::from_ref);
-    let entry = |&fd: &RawFd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-    let mut entries: Vec<libc::pollfd> = fds.iter().map(entry).collect();
     // SAFETY: the entries and the limit, if any, live during the call; no signal mask is given.
-    unsafe { libc::ppoll(entries.as_mut_ptr(), entries.len() as libc::nfds_t, limit, core::ptr::null()) };
+    unsafe { libc::ppoll(entries.as_mut_ptr(), entries.len() as libc::nfds_t, limit, core::ptr::null()) }
 }
 
 /// Another number for what a program has open under `fd`, closed in programs that are executed. It shares all flags with it.
