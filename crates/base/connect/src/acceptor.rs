@@ -55,8 +55,8 @@ pub struct Acceptor<C> {
     report: Option<fn(&str)>,
     /// How connections are protected at least.
     wish: Protection,
-    /// How long a caller whose hello was answered may take for its proof; `None`: as long as there is room.
-    proof_within: Option<Duration>,
+    /// The callers are processes, which may compute, or lose their network, for long ([`Acceptor::for_processes`]).
+    of_processes: bool,
 }
 
 #[derive(Debug)]
@@ -85,13 +85,15 @@ impl<C: Caller> Acceptor<C> {
         wish: Protection,
         report: Option<fn(&str)>,
     ) -> Acceptor<C> {
-        Acceptor { secret, waiting: VecDeque::new(), called, report, wish, proof_within: Some(TIMEOUT) }
+        Acceptor { secret, waiting: VecDeque::new(), called, report, wish, of_processes: false }
     }
 
     /// The same for callers that may be busy for long after their hello: processes that compute. They have as long as
-    /// there is room; a caller that sends a hello knows the job's number, so the many port scanners do not take it.
+    /// there is room; a caller that sends a hello knows the job's number, so the many port scanners do not take it. One
+    /// whose hello does not come in time is given up without a report: where its network fails for seconds, a process is as
+    /// silent, and it calls again.
     pub fn for_processes(self) -> Acceptor<C> {
-        Acceptor { proof_within: None, ..self }
+        Acceptor { of_processes: true, ..self }
     }
 
     /// A caller that was accepted at `now`.
@@ -168,8 +170,7 @@ impl<C: Caller> Acceptor<C> {
                     }
                     self.waiting.push_back(waiting);
                 }
-                // A process whose network fails for seconds is as silent; it calls again.
-                Heard::NotAll if self.proof_within.is_none() => {}
+                Heard::NotAll if self.of_processes => {}
                 Heard::NotAll => {
                     self.turn_away(&waiting.caller, format_args!("it proved nothing for {TIMEOUT:?}"));
                 }
@@ -192,10 +193,8 @@ impl<C: Caller> Acceptor<C> {
     }
 
     fn deadline_of(&self, waiting: &Waiting<C>) -> Option<Instant> {
-        match waiting.stage {
-            None => Some(waiting.since + TIMEOUT),
-            Some(_) => self.proof_within.map(|timeout| waiting.since + timeout),
-        }
+        let has_time = self.of_processes && waiting.stage.is_some();
+        (!has_time).then(|| waiting.since + TIMEOUT)
     }
 
     /// Callers are turned away without a report from here on: where a job ends, its own processes may be among them.
