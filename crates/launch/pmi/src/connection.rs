@@ -80,21 +80,14 @@ impl Connection {
     /// Sends `text`, which ends with a newline.
     pub(crate) fn send(&mut self, step: &'static str, text: &str) -> Result<(), Error> {
         let mut sealed = Vec::new();
-        let mut rest = match &mut self.channel {
+        let bytes = match &mut self.channel {
             Some(channel) => {
                 channel.session.sealer.seal(text.as_bytes(), &mut sealed);
                 &sealed[..]
             }
             None => text.as_bytes(),
         };
-        while !rest.is_empty() {
-            match scm::send(self.socket.as_fd(), rest, &[]) {
-                Ok(n) => rest = &rest[n..],
-                Err(e) if is_hangup(&e) => return Err(Error::Lost { step }),
-                Err(e) => return Err(Error::Io { step, source: e }),
-            }
-        }
-        Ok(())
+        scm::send_all(self.socket.as_fd(), bytes).map_err(|error| failed(step, error))
     }
 
     /// Sends a short `text` with a descriptor.
@@ -104,11 +97,8 @@ impl Connection {
         text: &str,
         descriptor: BorrowedFd<'_>,
     ) -> Result<(), Error> {
-        match scm::send(self.socket.as_fd(), text.as_bytes(), &[descriptor]) {
-            Ok(sent) => self.send(step, &text[sent..]),
-            Err(e) if is_hangup(&e) => Err(Error::Lost { step }),
-            Err(e) => Err(Error::Io { step, source: e }),
-        }
+        let sent = scm::send(self.socket.as_fd(), text.as_bytes(), &[descriptor]);
+        self.send(step, &text[sent.map_err(|error| failed(step, error))?..])
     }
 
     /// Waits for one line.
@@ -163,8 +153,7 @@ impl Connection {
                 self.descriptors.truncate(2 * scm::MOST_DESCRIPTORS);
                 Ok(())
             }
-            Err(e) if is_hangup(&e) => Err(Error::Lost { step }),
-            Err(e) => Err(Error::Io { step, source: e }),
+            Err(error) => Err(failed(step, error)),
         }
     }
 }
@@ -210,6 +199,10 @@ pub(crate) fn socket_inode(fd: RawFd) -> Option<u64> {
     (status.st_mode & libc::S_IFMT == libc::S_IFSOCK).then_some(status.st_ino)
 }
 
-fn is_hangup(e: &io::Error) -> bool {
-    matches!(e.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset | ErrorKind::NotConnected)
+/// What the error of a socket means.
+fn failed(step: &'static str, error: io::Error) -> Error {
+    match error.kind() {
+        ErrorKind::BrokenPipe | ErrorKind::ConnectionReset | ErrorKind::NotConnected => Error::Lost { step },
+        _ => Error::Io { step, source: error },
+    }
 }

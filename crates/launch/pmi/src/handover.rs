@@ -169,12 +169,8 @@ struct Guest {
 }
 
 /// Sends all of `bytes`, without a signal where the guest reads them no more.
-fn send_all(stream: &UnixStream, mut bytes: &[u8]) -> Result<(), Error> {
-    while !bytes.is_empty() {
-        let sent = scm::send(stream.as_fd(), bytes, &[]).map_err(Error::io(STEP))?;
-        bytes = &bytes[sent..];
-    }
-    Ok(())
+fn send_all(stream: &UnixStream, bytes: &[u8]) -> Result<(), Error> {
+    scm::send_all(stream.as_fd(), bytes).map_err(Error::io(STEP))
 }
 
 #[cfg(test)]

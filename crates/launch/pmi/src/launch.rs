@@ -119,12 +119,8 @@ impl Launched {
     /// # Errors
     /// The socket's: the mpiexec is gone.
     pub fn order(&mut self, order: &Order) -> io::Result<()> {
-        let bytes = order.encode();
-        let mut rest = &bytes[..];
-        while !rest.is_empty() {
-            // Without a signal where it is gone.
-            rest = &rest[crate::scm::send(self.socket.as_fd(), rest, &[])?..];
-        }
+        // Without a signal where it is gone.
+        crate::scm::send_all(self.socket.as_fd(), &order.encode())?;
         if order.brings_output {
             let (out, error) = (io::stdout(), io::stderr());
             crate::scm::send(self.socket.as_fd(), &[0], &[out.as_fd(), error.as_fd()])?;

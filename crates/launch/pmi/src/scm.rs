@@ -72,6 +72,17 @@ pub fn send(socket: BorrowedFd<'_>, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io:
     }
 }
 
+/// Sends all of `bytes` over a socket that blocks.
+///
+/// # Errors
+/// The socket's.
+pub(crate) fn send_all(socket: BorrowedFd<'_>, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        bytes = &bytes[send(socket, bytes, &[])?..];
+    }
+    Ok(())
+}
+
 /// Receives into `buffer`; blocks unless the socket is nonblocking.
 pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Received> {
     let mut control = MaybeUninit::<Control>::zeroed();
