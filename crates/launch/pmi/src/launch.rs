@@ -14,6 +14,7 @@
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::Error;
@@ -168,13 +169,26 @@ impl Job {
     }
 }
 
+/// The command of a mpiexec that gets its order over `socket`, which stays open until it is started.
+pub fn mpiexec(program: &Path, socket: &impl AsRawFd) -> Command {
+    let fd = socket.as_raw_fd();
+    let mut command = Command::new(program);
+    command.arg(FLAG).arg(fd.to_string()).stdin(Stdio::null());
+    // SAFETY: the child makes a system call on numbers alone.
+    unsafe {
+        command.pre_exec(move || match libc::fcntl(fd, libc::F_SETFD, 0) {
+            0.. => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        })
+    };
+    command
+}
+
 /// Starts the mpiexec that is installed beside the library. It outlives this process where that has released its job.
 fn start(theirs: &UnixStream) -> io::Result<()> {
     let missing = || io::Error::new(io::ErrorKind::NotFound, "no mpiexec is installed beside the library");
     let prefix = platform::image::prefix().ok_or_else(missing)?;
-    let mut command = Command::new(prefix.join("bin/mpiexec"));
-    let fd = theirs.as_raw_fd();
-    command.arg(FLAG).arg(fd.to_string()).stdin(Stdio::null());
+    let mut command = mpiexec(&prefix.join("bin/mpiexec"), theirs);
     // A Ctrl-C at the terminal is for this process, whose end ends the job.
     command.process_group(0);
     // SAFETY: the child makes system calls on values of its own only.
@@ -184,10 +198,10 @@ fn start(theirs: &UnixStream) -> io::Result<()> {
             let mut none = std::mem::zeroed();
             libc::sigemptyset(&raw mut none);
             libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
-            if libc::fcntl(fd, libc::F_SETFD, 0) < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+            Ok(())
         })
     };
-    // Orphaned: who it ends with is decided by the socket, and no process is left here to be waited for.
+    // The socket decides with which job it ends; here it is only reaped.
     let mut child = command.spawn()?;
     std::thread::Builder::new().name("alhena-reap".to_owned()).spawn(move || drop(child.wait())).map(drop)
 }

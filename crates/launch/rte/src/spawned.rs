@@ -4,26 +4,27 @@
 //!   shell ─ mpiexec ─┬─ proxy ─ ranks
 //!                    └─ mpiexec -spawned ─ proxy ─ ranks      as many as there are
 //! ```
-//! Such a mpiexec gets its order from the rank that asked for it ([`pmi::launch`]), and ends with that rank's job or not,
-//! as the rank says: so mpiexec itself only waits for it.
+//! Such a mpiexec gets its order from the rank that asked for it ([`pmi::launch`]), and ends with that rank's job unless the
+//! rank has released it: so mpiexec itself only waits for it.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, Command, Stdio};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::PathBuf;
+use std::process::Child;
 use std::sync::Arc;
 
-use pmi::launch::{FLAG, Order};
+use pmi::launch::Order;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::signals::Set;
 use crate::spec::Parent;
 
 /// Takes over the job that is ordered by the descriptor `fd`: makes its environment and directory this process's. The
-/// arguments of mpiexec, and who wants the job.
+/// arguments of mpiexec, and the rank that wants the job.
 ///
 /// Must be called from a process with a single thread.
 ///
@@ -44,14 +45,11 @@ pub fn adopt(fd: RawFd) -> io::Result<(Vec<OsString>, Parent)> {
     }
     socket.set_nonblocking(true)?;
     let parent = Parent { port: order.port, link: Arc::new(socket.into()) };
-    let outcome =
-        std::env::set_current_dir(std::path::Path::new(&OsString::from_vec(order.directory.clone())));
-    if let Err(error) = outcome {
-        let directory = String::from_utf8_lossy(&order.directory).into_owned();
-        report_failure(
-            &parent,
-            &format!("entering the directory {directory}: not possible\n  seen: {error}"),
-        );
+    let directory = PathBuf::from(OsString::from_vec(order.directory));
+    if let Err(error) = std::env::set_current_dir(&directory) {
+        let directory = directory.display();
+        let text = format!("entering the directory {directory}: not possible\n  seen: {error}");
+        report_failure(&parent, &text);
         return Err(error);
     }
     replace_environment(&order.environment);
@@ -132,15 +130,13 @@ impl Spawned {
     /// Starts one, which gets its order by `socket`. If that fails, the rank sees the end of the socket.
     pub(crate) fn start(&mut self, socket: OwnedFd) {
         let Ok(own) = std::env::current_exe() else { return };
-        let (fd, mask) = (socket.as_raw_fd(), self.mask);
-        let mut command = Command::new(own);
-        command.arg(FLAG).arg(fd.to_string()).stdin(Stdio::null());
-        // SAFETY: the child makes system calls on values of its own only.
+        let mask = self.mask;
+        let mut command = pmi::launch::mpiexec(&own, &socket);
+        // SAFETY: the child makes a system call on values of its own only.
         unsafe {
-            use std::os::unix::process::CommandExt;
             command.pre_exec(move || {
                 mask.block();
-                if libc::fcntl(fd, libc::F_SETFD, 0) < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+                Ok(())
             })
         };
         match command.spawn() {
