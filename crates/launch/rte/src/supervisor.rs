@@ -218,21 +218,16 @@ impl Supervisor {
 
     /// Waits for at most `timeout` until something has happened. Whether the proxy has ended.
     fn poll(&self, timeout: Option<Duration>) -> Result<bool, Error> {
-        let timeout =
-            timeout.map(|p| Timespec { tv_sec: p.as_secs() as i64, tv_nsec: i64::from(p.subsec_nanos()) });
         // Where the kernel has no pidfds, the control connection hangs up when the proxy ends.
         let proxy = match self.proxy.pidfd() {
             Some(pidfd) => PollFd::from_borrowed_fd(pidfd, PollFlags::IN),
             None => PollFd::new(&self.control, PollFlags::empty()),
         };
-        let control = (!self.is_closed).then(|| self.control.as_fd());
-        let others = control.into_iter().chain([self.signals.as_fd()]);
-        let others = others.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
-        let mut fds: Vec<PollFd<'_>> = std::iter::once(proxy).chain(others).collect();
-        match poll(&mut fds, timeout.as_ref()) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(e) => return Err(Error::system("waiting for the proxy")(e)),
+        let mut fds = vec![proxy, PollFd::new(&self.signals, PollFlags::IN)];
+        if !self.is_closed {
+            fds.push(PollFd::new(&self.control, PollFlags::IN));
         }
+        wait(&mut fds, timeout, "waiting for the proxy")?;
         Ok(fds[0].revents().intersects(PollFlags::IN | PollFlags::HUP))
     }
 
@@ -265,14 +260,8 @@ impl Supervisor {
     fn verdict(&mut self) -> Result<u8, Error> {
         let status = waitpid(Some(self.proxy.pid()), WaitOptions::empty())
             .map_err(Error::system("asking how the proxy ended"))?;
-        self.is_closed = true;
         while self.spawned.reap() {
-            let signals = [self.signals.as_fd()];
-            let mut fds = signals.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
-            match poll(&mut fds, None) {
-                Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                Err(e) => return Err(Error::system("waiting for spawned jobs")(e)),
-            }
+            wait(&mut [PollFd::new(&self.signals, PollFlags::IN)], None, "waiting for spawned jobs")?;
             self.pass_signals_on();
         }
         tree::end_all();
@@ -292,5 +281,15 @@ impl Supervisor {
         );
         let _ = io::stderr().write_all(message.as_bytes());
         Ok(128u8.wrapping_add(signal as u8))
+    }
+}
+
+/// Waits for at most `timeout` until something has happened to one of `fds`, or a signal has come.
+fn wait(fds: &mut [PollFd<'_>], timeout: Option<Duration>, step: &'static str) -> Result<(), Error> {
+    let timeout =
+        timeout.map(|p| Timespec { tv_sec: p.as_secs() as i64, tv_nsec: i64::from(p.subsec_nanos()) });
+    match poll(fds, timeout.as_ref()) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(e) => Err(Error::system(step)(e)),
     }
 }
