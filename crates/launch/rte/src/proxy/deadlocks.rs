@@ -40,8 +40,7 @@ impl Proxy {
             return;
         }
         let delay = match self.deadlocked() {
-            None => LOOK,
-            Some(Found::Nothing) => LOOK,
+            None | Some(Found::Nothing) => LOOK,
             Some(Found::LookAgain) => AGAIN,
             Some(Found::Dead(graph, dead)) => return self.report_deadlock(&graph, &dead),
         };
@@ -50,7 +49,8 @@ impl Proxy {
 
     /// What a look finds; `None`: dead-locks are not looked for, or no rank has waited for long.
     fn deadlocked(&mut self) -> Option<Found> {
-        let (sections, after) = (self.sections(), self.deadlock_settings()?.0);
+        let sections = self.sections();
+        let (after, _) = settings(&sections)?;
         let now = platform::clock::nanoseconds();
         let is_old = sections.iter().any(|section| oldest(section, now) >= after);
         let snapshot = is_old.then(|| self.snapshot(&sections, now))?;
@@ -63,21 +63,15 @@ impl Proxy {
         (0..self.ranks.len()).filter_map(section).collect()
     }
 
-    /// After which time a wait counts, and whether a dead-lock ends the job, as the ranks have it.
-    fn deadlock_settings(&self) -> Option<(Duration, bool)> {
-        self.sections().iter().find_map(Section::deadlocks)
-    }
-
     fn snapshot(&self, sections: &[Section], now: u64) -> Snapshot {
         let rank = |(slot, section): (usize, &Section)| {
             let waited = oldest(section, now);
             let state = &self.ranks[slot];
-            let pid = state.mpi_pid.unwrap_or(state.process.pid().as_raw_nonzero().get());
             let does = match (state.is_over(), section.state()) {
                 (true, State::Finalized) => Does::Ended,
                 // Whatever waits for a rank that has died learns of it.
                 (true, _) => Does::Runs,
-                (false, _) => does(section, pid),
+                (false, _) => does(section, state.pid()),
             };
             Rank { does, waited }
         };
@@ -103,11 +97,16 @@ impl Proxy {
             (some, size) => format!("{some} of {size} ranks"),
         };
         let failure = Failure::Deadlock { who, lines, waited };
-        match self.deadlock_settings() {
+        match settings(&sections) {
             Some((_, true)) => self.fail(None, failure),
             _ => self.note(&crate::failure::message(&failure, None, 0, None)),
         }
     }
+}
+
+/// After which time a wait counts, and whether a dead-lock ends the job, as the ranks have it.
+fn settings(sections: &[Section]) -> Option<(Duration, bool)> {
+    sections.iter().find_map(Section::deadlocks)
 }
 
 /// How long the oldest wait of a rank has lasted.
@@ -126,13 +125,10 @@ fn does(section: &Section, pid: i32) -> Does {
     let waits = |task: &task::Task| slots.iter().any(|slot| slot.wait.thread == task.thread);
     let are_there = slots.iter().all(|slot| tasks.iter().any(|task| task.thread == slot.wait.thread));
     let others = tasks.iter().filter(|task| !waits(task));
-    let is_still = |task: &&task::Task| {
-        task.sleeps
-            && (section.level() != abi::THREAD_MULTIPLE
-                || task.is_librarys
-                || task::waits_for_own_process(pid, task))
+    let is_still = |task: &task::Task| {
+        section.level() != abi::THREAD_MULTIPLE || task.is_librarys || task::waits_for_own_process(pid, task)
     };
-    if !are_there || !tasks.iter().all(|task| task.sleeps) || !others.clone().all(|task| is_still(&task)) {
+    if !are_there || !tasks.iter().all(|task| task.sleeps) || !others.clone().all(is_still) {
         return Does::Runs;
     }
     Does::Waits { busy: others.map(|task| task.ticks).sum(), slots }

@@ -225,7 +225,7 @@ impl Proxy {
         Culprit {
             rank: self.number(rank),
             also: Vec::new(),
-            pid: state.mpi_pid.unwrap_or(state.process.pid().as_raw_nonzero().get()),
+            pid: state.pid(),
             host: self.job.host.clone(),
             program: app.program.to_string_lossy().into_owned(),
         }
@@ -353,7 +353,7 @@ impl Proxy {
     /// Prints the call stack of each rank that runs.
     pub(super) fn show_traces(&mut self) {
         let alive: Vec<usize> = (0..self.ranks.len()).filter(|&rank| !self.ranks[rank].is_over()).collect();
-        let pids: Vec<i32> = alive.iter().map(|&rank| self.culprit(rank).pid).collect();
+        let pids: Vec<i32> = alive.iter().map(|&rank| self.ranks[rank].pid()).collect();
         for (&rank, text) in alive.iter().zip(traces::of(&pids)) {
             let place = match self.up {
                 Some(_) => format!(" on {}", self.job.host),

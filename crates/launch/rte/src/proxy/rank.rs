@@ -59,6 +59,11 @@ impl Rank {
         self.status.is_some() && self.program.as_ref().is_none_or(|program| program.ended)
     }
 
+    /// Process id of its MPI program, as far as is known.
+    pub fn pid(&self) -> i32 {
+        self.mpi_pid.unwrap_or(self.process.pid().as_raw_nonzero().get())
+    }
+
     /// Its processes that have not ended as far as is known.
     pub fn processes(&self) -> impl Iterator<Item = &Process> {
         let own = self.status.is_none().then_some(&self.process);

@@ -13,7 +13,7 @@ use rustix::process::Pid;
 
 use super::clock::no_later_than;
 use super::observation::Observation;
-use super::rank::Program;
+use super::rank::{Program, Rank};
 use super::{Failure, Proxy, SegmentState};
 use crate::control::Message;
 use crate::poller::Token;
@@ -159,11 +159,7 @@ impl Proxy {
         let mut record = JobRecord {
             job_id: job_of(self.job.job_id, self.program),
             node_of: self.job.node_of.clone(),
-            local_pids: self
-                .ranks
-                .iter()
-                .map(|r| r.mpi_pid.unwrap_or(r.process.pid().as_raw_nonzero().get()))
-                .collect(),
+            local_pids: self.ranks.iter().map(Rank::pid).collect(),
             proxy_pid: Some(rustix::process::getpid().as_raw_nonzero().get()),
             segment_bytes: self.segment.ready().map(|segment| segment.bytes),
             observation_bytes: self
