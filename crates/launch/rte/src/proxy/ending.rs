@@ -131,10 +131,9 @@ impl Proxy {
             self.code.get_or_insert(failure.code());
             return self.end();
         }
-        if rank.is_some() && self.was_spawned_in_vain() {
+        if rank.is_some() && self.is_reported_by_spawn() {
             if !harmless {
-                self.code.get_or_insert(0);
-                self.end();
+                self.end_in_silence();
             }
             return;
         }
@@ -155,9 +154,9 @@ impl Proxy {
         no_later_than(&mut self.clock.inquest, Duration::ZERO);
     }
 
-    /// Whether a program has spawned this job, none of whose ranks has come to `MPI_Init`: that program gets
-    /// `MPI_ERR_SPAWN`, and handles it.
-    fn was_spawned_in_vain(&self) -> bool {
+    /// Whether `MPI_Comm_spawn` of another job reports what fails here: that program gets `MPI_ERR_SPAWN`, and handles it, as
+    /// long as no rank of this job has called `MPI_Init`.
+    fn is_reported_by_spawn(&self) -> bool {
         let silent = |rank| self.server.phase(rank) == Phase::Silent;
         self.job.spec.parent.is_some() && (0..self.ranks.len()).all(silent)
     }
@@ -259,6 +258,12 @@ impl Proxy {
         no_later_than(&mut self.clock.kill, GRACE);
     }
 
+    /// Ends the job without a report: the job that has spawned it is over, or reports itself what has failed.
+    fn end_in_silence(&mut self) {
+        self.code.get_or_insert(0);
+        self.end();
+    }
+
     /// The rank that has had this job started releases it, or has ended with its own job.
     pub(super) fn hear_spawner(&mut self) {
         let Some(parent) = &self.job.spec.parent else { return };
@@ -266,8 +271,7 @@ impl Proxy {
         self.poller.forget(&*parent.link);
         if matches!(heard, Heard::End) && !self.ending {
             self.trace(|_| "the job that has spawned this one has ended".to_owned());
-            self.code.get_or_insert(0);
-            self.end();
+            self.end_in_silence();
         }
     }
 
