@@ -93,6 +93,7 @@ fn connections_allowed() -> Result<usize, SetupError> {
 }
 
 /// A port at which others can call, and the addresses of it that this process offers.
+#[derive(Debug)]
 pub struct Port {
     /// Listens without blocking.
     pub listener: TcpListener,
@@ -130,12 +131,9 @@ pub fn listen(params: &TcpParams) -> Result<Port, SetupError> {
 /// A transport whose peers are not known yet.
 #[derive(Debug)]
 pub struct Listening {
-    listener: TcpListener,
+    port: Port,
     set: Arc<Epoll>,
     timer: Timer,
-    /// With the addresses that this process offers.
-    own: Vec<Interface>,
-    port: u16,
     /// Connections that there may be at a time.
     most: usize,
 }
@@ -147,21 +145,21 @@ impl Listening {
     /// [`SetupError`].
     pub fn new(params: &TcpParams) -> Result<Listening, SetupError> {
         let system = |step| move |error| SetupError::System(step, error);
-        let Port { listener, own, port } = listen(params)?;
+        let port = listen(params)?;
         let set = Arc::new(Epoll::new().map_err(system("making an epoll set"))?);
-        set.add(listener.as_fd(), LISTENER, false).map_err(system("making an epoll set"))?;
+        set.add(port.listener.as_fd(), LISTENER, false).map_err(system("making an epoll set"))?;
         let timer = Timer::new().map_err(system("making a timer"))?;
         set.add(timer.as_fd(), TIMER, false).map_err(system("making an epoll set"))?;
         let most = match params.connections {
             0 => connections_allowed()?,
             given => (given as usize).max(FEWEST),
         };
-        Ok(Listening { listener, set, timer, own, port, most })
+        Ok(Listening { port, set, timer, most })
     }
 
     /// What the peers must know.
     pub fn card(&self) -> Card {
-        Card::new(self.port, self.own.iter().map(|one| one.address).collect())
+        self.port.card()
     }
 
     /// The transport of process `me` of a job whose processes have these cards. `report` takes the lines about the first
@@ -190,7 +188,7 @@ impl Listening {
         let peers = Conversations::new(contacts.len());
         let card = self.card();
         let mut interfaces: Vec<String> = Vec::new();
-        for one in &self.own {
+        for one in &self.port.own {
             if !interfaces.contains(&one.name) {
                 interfaces.push(one.name.clone());
             }
@@ -228,7 +226,7 @@ impl Listening {
                 contacts,
                 parting: HashSet::new(),
                 bridges: Bridges::default(),
-                own: self.own,
+                own: self.port.own,
                 interfaces,
                 lane_places: HashMap::new(),
                 most: self.most,
@@ -237,7 +235,7 @@ impl Listening {
                 silence,
             },
             card,
-            listener: self.listener,
+            listener: self.port.listener,
             timer: self.timer,
             timer_at: None,
             strangers: Acceptor::new("the TCP transport", job.secret(), security, report).for_processes(),
