@@ -1,7 +1,7 @@
 //! The conversations of a process, by their numbers ([`crate::numbers`]).
 
 use crate::conversation::Conversation;
-use crate::hello::LANES as MOST;
+use crate::hello::LANES;
 use crate::numbers::{lane_of, lane_to, peer_of};
 use core::ops::{Index, IndexMut};
 
@@ -10,7 +10,7 @@ type Slot = Option<Box<Conversation>>;
 /// A conversation is made with its first message, and a lane with the first large get or put.
 #[derive(Debug, Default)]
 pub(crate) struct Conversations {
-    by_lane: [Vec<Slot>; MOST as usize],
+    by_lane: [Vec<Slot>; LANES as usize],
 }
 
 /// What is found where nothing was made.
@@ -50,9 +50,14 @@ impl Conversations {
         self.by_lane.iter_mut().filter_map(move |lane| lane.get_mut(peer as usize)?.as_deref_mut())
     }
 
+    /// The numbers of the first conversation with a peer and of all lanes, made or not.
+    pub(crate) fn all_with(peer: u32) -> impl Iterator<Item = u32> {
+        (0..LANES).map(move |lane| lane_to(peer, lane))
+    }
+
     /// The numbers of all lanes to a peer, made or not.
     pub(crate) fn lanes_to(peer: u32) -> impl Iterator<Item = u32> {
-        (1..MOST).map(move |lane| lane_to(peer, lane))
+        (1..LANES).map(move |lane| lane_to(peer, lane))
     }
 
     /// The numbers of all conversations, in one order.

@@ -155,7 +155,7 @@ impl Tcp {
             return Vec::new();
         }
         self.want_lanes(peer);
-        let lanes = core::iter::once(peer).chain(Conversations::lanes_to(peer));
+        let lanes = Conversations::all_with(peer);
         let is_open = |at: &u32| {
             self.peers[*at].as_ref().is_some_and(|one| {
                 one.closing.is_none() && one.ending.is_none() && matches!(one.pair.state(), State::Open(_))
@@ -239,11 +239,11 @@ impl Tcp {
         self.events.extend(over.map(|(event, _)| event));
     }
 
-    /// The peer is lost, and all lanes with it.
-    pub(crate) fn end_lanes(&mut self, peer: u32) {
+    /// All lanes to a peer end.
+    pub(crate) fn end_lanes(&mut self, peer: u32, why: &str) {
         for at in Conversations::lanes_to(peer) {
             if self.peers[at].is_some() {
-                self.end_lane(at, "its peer is lost");
+                self.end_lane(at, why);
             }
         }
     }

@@ -46,11 +46,7 @@ impl Tcp {
             return;
         }
         self.network.parting.insert(peer.0);
-        for at in Conversations::lanes_to(peer.0) {
-            if self.peers[at].is_some() {
-                self.end_lane(at, "the two processes part");
-            }
-        }
+        self.end_lanes(peer.0, "the two processes part");
         match self
             .peers
             .get(peer.0)
@@ -85,7 +81,7 @@ impl Tcp {
         let place = self.gone.iter().position(|&peer| !is_out(peer))?;
         let peer = self.gone.swap_remove(place);
         self.events.retain(|event| *event != Event::PeerLost(Peer(peer)));
-        for at in core::iter::once(peer).chain(Conversations::lanes_to(peer)) {
+        for at in Conversations::all_with(peer) {
             self.forget(at);
         }
         Some(Peer(peer))

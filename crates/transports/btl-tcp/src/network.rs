@@ -3,8 +3,7 @@
 use crate::bridge::{Bridge, Bridges};
 use crate::card::Card;
 use crate::frame::CONFIRM;
-use crate::hello::LANES as MOST;
-use crate::hello::{JobProof, Verdict};
+use crate::hello::{JobProof, LANES, Verdict};
 use crate::numbers::{lane_of, lane_to, peer_of};
 use crate::output::MOST_PIECES;
 use crate::pair::Wires;
@@ -411,7 +410,7 @@ impl Network {
         match who {
             _ if who.role != CallerRole::Process => Err(Some("it is of another job")),
             _ if who.to != known.bridge.me => Err(None),
-            _ if !known.peers.contains_key(&peer_of(who.from)) || lane_of(who.from) >= MOST => {
+            _ if !known.peers.contains_key(&peer_of(who.from)) || lane_of(who.from) >= LANES => {
                 Err(Some("it is of a job that this one has met, and no process of it"))
             }
             _ => Ok(Secret::new(known.bridge.key)),

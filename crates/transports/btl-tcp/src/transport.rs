@@ -368,7 +368,7 @@ impl Tcp {
         if is_lane(at) {
             return self.fall_back(at);
         }
-        self.end_lanes(at);
+        self.end_lanes(at, "its peer is lost");
         self.fail_all(at);
         if self.network.is_parting(at) {
             return self.is_gone(at);
