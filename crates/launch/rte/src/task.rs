@@ -1,4 +1,4 @@
-//! What the threads of another process do, as the system tells.
+//! What the threads of another process do, as `/proc` has it.
 
 use std::fs;
 
@@ -28,7 +28,7 @@ pub fn all(pid: i32) -> Option<Vec<Task>> {
     (!tasks.is_empty()).then_some(tasks)
 }
 
-/// What `stat` says of a thread: `number (name) state …`, of which the fields 14 and 15 are its times. `Some(None)`: it has ended.
+/// A thread's line in `stat`: `number (name) state …`, of which the fields 14 and 15 are its times. `Some(None)`: it has ended.
 fn parse(thread: i32, stat: &str) -> Option<Option<Task>> {
     let (head, fields) = stat.rsplit_once(") ")?;
     let (_, name) = head.split_once('(')?;
