@@ -36,7 +36,7 @@ pub struct Side {
 }
 
 /// Most processes of a group of another job.
-const MOST: usize = 1 << 24;
+pub(crate) const MOST: usize = 1 << 24;
 /// Longest text that describes a member, in bytes.
 const LONGEST: usize = 2048;
 
@@ -138,7 +138,7 @@ fn own(t: &mut Token) -> (Process, std::result::Result<String, String>) {
 /// Two groups that have made a bridge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Made {
-    /// The bridge's number and key.
+    /// The bridge's number.
     pub id: u64,
     /// Its key.
     pub key: u128,
@@ -170,16 +170,16 @@ impl Made {
     }
 }
 
-/// Makes the members of the other side known: the group that they are. This process is member `rank` of a side of `own`
-/// members.
+/// Makes the members of the other side known to the processes of `local`: the group that they are.
 ///
 /// # Errors
 /// A member cannot be reached.
-pub fn meet(t: &mut Token, other: &Side, made: Made, (rank, own): (u32, u32)) -> Result<Arc<Group>> {
-    let there = other.members.len() as u32;
-    let (me, first) = if made.is_first { (rank, own) } else { (there + rank, 0) };
-    let bridge = Bridge { id: made.id, key: made.key, me };
+pub fn meet(t: &mut Token, local: abi::Comm, other: &Side, made: Made) -> Result<Arc<Group>> {
     let mut state = t.lock();
+    let local = state.comm(local)?;
+    let there = other.members.len() as u32;
+    let (me, first) = if made.is_first { (local.rank, local.size()) } else { (there + local.rank, 0) };
+    let bridge = Bridge { id: made.id, key: made.key, me };
     let mut peers = Vec::with_capacity(other.members.len());
     for (number, member) in (first..).zip(&other.members) {
         let contact = Contact { card: member.card.clone(), bridge, number };

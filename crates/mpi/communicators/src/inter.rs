@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use abi::{Error, Result};
 
-use super::acquaint::{self, Made, Side, identities, text_of, words_of};
+use super::acquaint::{self, MOST, Made, Side, identities, text_of, words_of};
 use super::agreement::{Party, Question, WORDS};
 use super::create::{
     agree_by, answer, chosen, drop_from_table, free, give_hints, make, make_under, open, over_group,
@@ -200,11 +200,10 @@ impl Meeting {
     /// Groups of several jobs: has those of the two meet that have not, if there are any.
     fn acquaint(&self, t: &mut Token, theirs: &[u64]) -> Result<()> {
         let is_stranger = acquaint::known(&t.lock(), theirs).is_none();
-        let mut strangers = [collectives::largest(t, self.local, u64::from(is_stranger))?];
-        let mut theirs = [0];
-        self.swap(t, &strangers.clone(), &mut theirs)?;
-        strangers[0] |= theirs[0];
-        if strangers[0] == 0 {
+        let strangers = collectives::largest(t, self.local, u64::from(is_stranger))?;
+        let mut there = [0];
+        self.swap(t, &[strangers], &mut there)?;
+        if strangers == 0 && there == [0] {
             return Ok(());
         }
         let ours = acquaint::side(t, self.local)?;
@@ -225,12 +224,7 @@ impl Meeting {
         let mut text = vec![0; count[0] as usize];
         self.swap(t, &words, &mut text)?;
         let other = text_of(&text).and_then(|text| Side::parse(&text)).ok_or(STRANGE)?;
-        let (rank, size) = {
-            let state = t.lock();
-            let local = state.comm(self.local)?;
-            (local.rank, local.size())
-        };
-        acquaint::meet(t, &other, made, (rank, size)).map(drop)
+        acquaint::meet(t, self.local, &other, made).map(drop)
     }
 
     /// Context ids that are free in both groups.
@@ -246,14 +240,12 @@ impl Meeting {
 
 const STRANGE: Error = Error::new(abi::ERR_OTHER, "the other group names processes that are not known");
 
-/// Members of a group at most, in what another group announces.
-const MOST: u64 = 1 << 24;
 /// Words of a group's text at most.
-const LONGEST_SIDE: u64 = MOST << 6;
+const LONGEST_SIDE: u64 = (MOST as u64) << 6;
 
 /// Room for what names the `count` members that the other group announces.
 fn room_for(count: u64) -> Result<Vec<u64>> {
-    if count > MOST { Err(STRANGE) } else { Ok(vec![0; 2 * count as usize]) }
+    if count > MOST as u64 { Err(STRANGE) } else { Ok(vec![0; 2 * count as usize]) }
 }
 
 /// Sorts peers in the order that all processes see alike, whatever their numbers are: by job and rank.

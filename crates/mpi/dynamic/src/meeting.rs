@@ -63,13 +63,8 @@ impl Group {
         let (line, rest) = text.split_once('\n').ok_or(GARBLED)?;
         line.clone_into(along);
         let (made, far, other) = parse(rest)?;
-        let (rank, size) = {
-            let state = t.lock();
-            let found = state.comm(self.comm)?;
-            (found.rank, found.size())
-        };
         // The bridge of the words is the root's, whose group is that of all.
-        let remote = acquaint::meet(t, &other, made, (rank, size))?;
+        let remote = acquaint::meet(t, self.comm, &other, made)?;
         let ours: Vec<u32> = t.lock().comm(self.comm)?.group.members().to_vec();
         if remote.members().iter().any(|peer| ours.contains(peer)) {
             return Err(Error::new(abi::ERR_COMM, "the two groups overlap"));
