@@ -21,11 +21,6 @@ struct Attempt {
     challenge: Vec<u8>,
 }
 
-enum Step {
-    Pending,
-    Proven(Box<Session>),
-}
-
 /// Calls at a port, whose owner may accept later. `None`: it has not by `end`.
 ///
 /// # Errors
@@ -48,8 +43,8 @@ pub(crate) fn dial(name: &Name, end: Option<Instant>) -> Result<Option<(TcpStrea
         let mut at = 0;
         while at < attempts.len() {
             match attempts[at].advance(name) {
-                Ok(Step::Proven(session)) => return Ok(Some((attempts.swap_remove(at).stream, *session))),
-                Ok(Step::Pending) => at += 1,
+                Ok(Some(session)) => return Ok(Some((attempts.swap_remove(at).stream, session))),
+                Ok(None) => at += 1,
                 Err(error) => {
                     let gone = attempts.swap_remove(at);
                     let place =
@@ -80,13 +75,14 @@ fn begin(place: SocketAddr) -> io::Result<Attempt> {
 }
 
 impl Attempt {
-    fn advance(&mut self, name: &Name) -> io::Result<Step> {
+    /// Goes on as far as the connection does; `Some`: the owner and this process have proven themselves.
+    fn advance(&mut self, name: &Name) -> io::Result<Option<Session>> {
         if self.calling.is_none() {
             if let Some(error) = self.stream.take_error()? {
                 return Err(error);
             }
             if self.stream.peer_addr().is_err() {
-                return Ok(Step::Pending);
+                return Ok(None);
             }
             let nonce = platform::random::nonce();
             let ends = Ends::of_caller(&self.stream);
@@ -94,18 +90,18 @@ impl Attempt {
             self.stream.write_now(calling.hello())?;
             self.calling = Some(calling);
         }
-        let Some(calling) = &self.calling else { return Ok(Step::Pending) };
+        let Some(calling) = &self.calling else { return Ok(None) };
         let mut bytes = [0; CHALLENGE];
         let room = CHALLENGE - self.challenge.len();
         match self.stream.read_some(&mut bytes[..room])? {
-            None => return Ok(Step::Pending),
+            None => return Ok(None),
             Some(0) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the port was closed")),
             Some(count) => self.challenge.extend_from_slice(&bytes[..count]),
         }
-        let Some(challenge) = self.challenge.first_chunk::<CHALLENGE>() else { return Ok(Step::Pending) };
+        let Some(challenge) = self.challenge.first_chunk::<CHALLENGE>() else { return Ok(None) };
         let (proof, session) =
             calling.prove(challenge).map_err(|refusal| io::Error::other(refusal.to_string()))?;
         self.stream.write_now(&proof)?;
-        Ok(Step::Proven(Box::new(session)))
+        Ok(Some(session))
     }
 }
