@@ -26,12 +26,22 @@ pub fn disconnect(t: &mut Token, comm: &mut abi::Comm) -> Result<()> {
 fn part(state: &mut State) {
     let others: Vec<Peer> = state.p2p.others().collect();
     for peer in others {
-        let in_comm = state.comms.iter().any(|comm| comm.contains(peer));
-        let windows = windows::WINDOWS.get(&state.tables);
-        if !in_comm && !windows.iter().any(|window| window.group.members().contains(&peer.0)) {
+        if !is_in_use(state, |&other| other == peer.0) {
             state.p2p.part_from(peer);
         }
     }
+}
+
+/// Whether a communicator or a window of this process contains such a peer.
+fn is_in_use(state: &State, is_such: impl Fn(&u32) -> bool) -> bool {
+    let windows = windows::WINDOWS.get(&state.tables);
+    state.comms.iter().any(|comm| has(comm, &is_such))
+        || windows.iter().any(|window| window.group.members().iter().any(&is_such))
+}
+
+/// Whether such a peer is in one of a communicator's groups.
+fn has(comm: &Comm, is_such: impl Fn(&u32) -> bool) -> bool {
+    comm.peers.iter().chain(comm.group.members()).any(is_such)
 }
 
 /// Waits for all processes that this one is still connected with, in `MPI_Finalize`.
@@ -56,9 +66,7 @@ pub fn finalize(t: &mut Token) {
 /// Communicators with processes of other jobs, in the order of their contexts, which is the same for all of them.
 fn connected(state: &State) -> Vec<abi::Comm> {
     let own = state.p2p.peers().own_size();
-    let is_other = |peer: &u32| *peer >= own;
-    let has_others =
-        |comm: &&Comm| comm.peers.iter().any(is_other) || comm.group.members().iter().any(is_other);
+    let has_others = |comm: &&Comm| has(comm, |&peer| peer >= own);
     let mut found: Vec<&Comm> = state.comms.iter().filter(has_others).collect();
     found.sort_by_key(|comm| comm.context);
     found.into_iter().map(|comm| comm.handle).collect()
@@ -67,13 +75,7 @@ fn connected(state: &State) -> Vec<abi::Comm> {
 /// Whether nothing of this process contains a process of `job`.
 fn is_parted(state: &State, job: u64) -> bool {
     let peers = state.p2p.peers();
-    let is_there = |&peer: &u32| peers.process(Peer(peer)).is_some_and(|process| process.job == job);
-    let in_comm = |comm: &Comm| comm.peers.iter().chain(comm.group.members()).any(is_there);
-    !state.comms.iter().any(in_comm)
-        && !windows::WINDOWS
-            .get(&state.tables)
-            .iter()
-            .any(|window| window.group.members().iter().any(is_there))
+    !is_in_use(state, |&peer| peers.process(Peer(peer)).is_some_and(|process| process.job == job))
 }
 
 /// Lets jobs that this process has had started, and that are over for it, live on.
