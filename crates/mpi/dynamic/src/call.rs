@@ -12,7 +12,7 @@ use parameters::DynamicParams;
 use crate::dial::dial;
 use crate::meeting::{Group, apart};
 use crate::port::{Arrived, Name, Port};
-use crate::table::TABLE;
+use crate::table::{NOT_OPEN, TABLE};
 use crate::talk::{Met, Offer, Talk, of_program};
 
 /// `MPI_Comm_accept`
@@ -39,8 +39,7 @@ fn begin_accept(t: &mut Token, group: &Group, name: RootText<'_>, info: abi::Inf
         let state = t.lock();
         let hints = state.infos.hints(info)?;
         let port = TABLE.get(&state.tables).ports.get(name.trim()).cloned();
-        let missing = Error::new(abi::ERR_PORT, "this process has no open port of that name");
-        (port.ok_or(missing)?, timeout(&hints)?.map(|timeout| Instant::now() + timeout))
+        (port.ok_or(NOT_OPEN)?, timeout(&hints)?.map(|timeout| Instant::now() + timeout))
     };
     let offer = group.offer()?;
     let accepted = apart(t, move || accept_at(&port, &offer, None, end))?;

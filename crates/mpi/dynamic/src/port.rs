@@ -23,7 +23,7 @@ use platform::eventfd::EventFd;
 /// The beginning of all names, with the version of what follows.
 const MARK: &str = "alhena1";
 
-/// What a port's name says.
+/// What a port's name is made of.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Name {
     /// The port's number.
@@ -39,7 +39,7 @@ impl Name {
         Secret::new(self.token)
     }
 
-    /// What a caller says that it is.
+    /// What a caller of this port calls itself.
     pub(crate) fn who(&self) -> Who {
         Who { role: Role::Process, job: self.id, from: 0, to: 0 }
     }
@@ -73,6 +73,7 @@ impl Name {
 /// An open port.
 pub(crate) struct Port {
     pub(crate) name: String,
+    id: u64,
     listener: TcpListener,
     door: Mutex<Door>,
     /// Readable while there are callers that no thread may be waiting for: proven ones, and those that a thread has let in
@@ -119,6 +120,7 @@ impl Port {
         let acceptor = Acceptor::new("a port of MPI_Open_port", name.secret(), Protection::Encrypt, None);
         Ok(Port {
             name: name.encode(),
+            id,
             listener: opened.listener,
             door: Mutex::new(Door { acceptor: acceptor.for_processes(), proven: VecDeque::new() }),
             more: EventFd::new().map_err(system)?,
@@ -164,8 +166,7 @@ impl Port {
                 door.acceptor.add(stream, now);
             }
         }
-        let id = Name::parse(&self.name).map(|name| name.id);
-        let expect = |who: &Who| match Some(who.job) == id && who.role == Role::Process {
+        let expect = |who: &Who| match who.job == self.id && who.role == Role::Process {
             true => Ok(()),
             false => Err(Some("it calls at another port")),
         };
@@ -179,7 +180,7 @@ impl Port {
         first
     }
 
-    /// One that waits goes. Those that wait, too, may not know of the callers that it has let in and awaits words from.
+    /// A thread ends its wait. Other threads that wait may sleep without the callers that it has let in.
     fn leave(&self, door: &Door) {
         match door.proven.is_empty() && door.acceptor.callers().next().is_none() {
             true => self.more.drain(),
@@ -200,9 +201,9 @@ mod tests {
 
     /// Another thread may have gone to sleep before the caller without a word came.
     #[test]
-    fn who_leaves_with_a_caller_leaves_the_others_to_those_that_wait() {
+    fn a_thread_that_leaves_with_a_caller_wakes_threads_for_the_others() {
         let port = Port::open(&TcpParams::default(), &Info::default()).unwrap();
-        let is_told =
+        let must_wake =
             || platform::descriptor::wait_readable(port.more.as_fd().as_raw_fd(), Some(Duration::ZERO));
         let name = Name::parse(&port.name).unwrap();
         let silent = name.places.iter().find_map(|&place| TcpStream::connect(place).ok()).unwrap();
@@ -210,14 +211,14 @@ mod tests {
         let caller = std::thread::spawn(move || crate::dial::dial(&name, Some(end)).unwrap().is_some());
         assert!(matches!(port.next_caller(None, Some(end)), Arrived::Caller(..)));
         assert!(caller.join().unwrap());
-        assert!(is_told());
+        assert!(must_wake());
         assert!(matches!(port.next_caller(None, Some(Instant::now())), Arrived::TimedOut));
-        assert!(is_told());
+        assert!(must_wake());
         drop(silent);
         while port.door().acceptor.callers().next().is_some() {
             port.next_caller(None, Some(Instant::now()));
         }
-        assert!(!is_told());
+        assert!(!must_wake());
     }
 
     #[test]

@@ -3,12 +3,12 @@
 use std::ffi::CStr;
 use std::sync::Arc;
 
-use abi::{Error, Result};
+use abi::Result;
 use ffi::StrOut;
 use objects::domain::Token;
 
 use crate::port::{Port, tcp_params};
-use crate::table::TABLE;
+use crate::table::{NOT_OPEN, TABLE};
 
 /// `MPI_Open_port`
 pub fn open_port(t: &mut Token, info: abi::Info, mut port_name: StrOut<'_>) -> Result<()> {
@@ -25,5 +25,5 @@ pub fn close_port(t: &mut Token, port_name: &CStr) -> Result<()> {
     let mut state = t.lock();
     let name = port_name.to_string_lossy();
     let closed = TABLE.get_mut(&mut state.tables).ports.remove(name.trim());
-    closed.map(drop).ok_or(Error::new(abi::ERR_PORT, "this process has no open port of that name"))
+    closed.map(drop).ok_or(NOT_OPEN)
 }

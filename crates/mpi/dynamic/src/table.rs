@@ -4,10 +4,14 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use abi::Error;
 use engine::Guarded;
 use pmi::launch::Launched;
 
 use crate::port::Port;
+
+/// A port of which [`Table::ports`] has no entry.
+pub(crate) const NOT_OPEN: Error = Error::new(abi::ERR_PORT, "this process has no open port of that name");
 
 /// Guarded by the lock of the state.
 pub(crate) struct Table {
