@@ -13,7 +13,7 @@ use crate::dial::dial;
 use crate::meeting::{Group, apart};
 use crate::port::{Arrived, Name, Port};
 use crate::table::{NOT_OPEN, TABLE};
-use crate::talk::{Met, Offer, Talk, of_program};
+use crate::talk::{Offer, Talk, of_program};
 
 /// `MPI_Comm_accept`
 pub fn accept(
@@ -25,15 +25,11 @@ pub fn accept(
     new: &mut abi::Comm,
 ) -> Result<()> {
     let group = Group::of(t, comm, root)?;
-    let outcome = match group.is_root {
-        true => Some(begin_accept(t, &group, port_name, info)),
-        false => None,
-    };
-    *new = group.meet(t, outcome, &mut String::new())?;
+    *new = group.meet(t, |t| begin_accept(t, &group, port_name, info))?;
     Ok(())
 }
 
-fn begin_accept(t: &mut Token, group: &Group, name: RootText<'_>, info: abi::Info) -> Result<Met> {
+fn begin_accept(t: &mut Token, group: &Group, name: RootText<'_>, info: abi::Info) -> Result<Offer> {
     let name = name.get()?.to_string_lossy();
     let (port, end) = {
         let state = t.lock();
@@ -53,7 +49,7 @@ fn begin_accept(t: &mut Token, group: &Group, name: RootText<'_>, info: abi::Inf
 
 /// How accepting has ended.
 pub(crate) enum Accepted {
-    Met(Box<Met>),
+    Met(Box<Offer>),
     /// What was watched meanwhile is readable.
     Watched,
     TimedOut,
@@ -89,15 +85,11 @@ pub fn connect(
     new: &mut abi::Comm,
 ) -> Result<()> {
     let group = Group::of(t, comm, root)?;
-    let outcome = match group.is_root {
-        true => Some(begin_connect(t, &group, port_name, info)),
-        false => None,
-    };
-    *new = group.meet(t, outcome, &mut String::new())?;
+    *new = group.meet(t, |t| begin_connect(t, &group, port_name, info))?;
     Ok(())
 }
 
-fn begin_connect(t: &mut Token, group: &Group, name: RootText<'_>, info: abi::Info) -> Result<Met> {
+fn begin_connect(t: &mut Token, group: &Group, name: RootText<'_>, info: abi::Info) -> Result<Offer> {
     let name = name.get()?.to_string_lossy();
     let limit = {
         let state = t.lock();
@@ -114,7 +106,7 @@ fn begin_connect(t: &mut Token, group: &Group, name: RootText<'_>, info: abi::In
 ///
 /// # Errors
 /// `MPI_ERR_PORT`.
-pub(crate) fn connect_to(t: &mut Token, group: &Group, name: &str, limit: Option<Duration>) -> Result<Met> {
+pub(crate) fn connect_to(t: &mut Token, group: &Group, name: &str, limit: Option<Duration>) -> Result<Offer> {
     let name = Name::parse(name)
         .ok_or(Error::new(abi::ERR_PORT, "the port's name is none that MPI_Open_port gives"))?;
     let offer = group.offer()?;
@@ -140,7 +132,7 @@ pub fn join(t: &mut Token, fd: i32, new: &mut abi::Comm) -> Result<()> {
     let failed = Error::new(abi::ERR_OTHER, "the processes at both ends of the socket cannot be joined");
     let talked = apart(t, move || of_program(fd).and_then(|socket| Talk::new(socket, None).join(&offer)))?;
     let outcome = talked.map_err(|error| failed.described(|| format!("descriptor {fd}: {error}")));
-    *new = group.meet(t, Some(outcome), &mut String::new())?;
+    *new = group.meet(t, |_| outcome)?;
     Ok(())
 }
 

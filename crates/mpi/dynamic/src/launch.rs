@@ -13,7 +13,7 @@ use crate::call::{Accepted, accept_at, dynamic_params, of_parameter};
 use crate::meeting::{Group, apart};
 use crate::port::{Port, tcp_params};
 use crate::table::TABLE;
-use crate::talk::Met;
+use crate::talk::Offer;
 
 const FAILED: Error = Error::new(abi::ERR_SPAWN, "the processes could not be started");
 
@@ -22,7 +22,7 @@ const FAILED: Error = Error::new(abi::ERR_SPAWN, "the processes could not be sta
 ///
 /// # Errors
 /// `MPI_ERR_SPAWN`, with what mpiexec reports.
-pub(crate) fn launch(t: &mut Token, group: &Group, arguments: Vec<Vec<u8>>) -> Result<Met> {
+pub(crate) fn launch(t: &mut Token, group: &Group, arguments: Vec<Vec<u8>>) -> Result<Offer> {
     let offer = group.offer()?;
     let (port, launched, limit, brings_output) = {
         let mut state = t.lock();
@@ -48,7 +48,7 @@ pub(crate) fn launch(t: &mut Token, group: &Group, arguments: Vec<Vec<u8>>) -> R
     })?;
     let (met, launched) =
         outcome.map_err(|why| FAILED.described(|| format!("the processes could not be started: {why}")))?;
-    let job = met.other.members.first().map_or(0, |member| member.process.job);
+    let job = met.side.members.first().map_or(0, |member| member.process.job);
     TABLE.get_mut(&mut t.lock().tables).launched.push((job, launched));
     Ok(*met)
 }
@@ -57,7 +57,7 @@ fn run(
     mut launched: Launched,
     order: &Order,
     accept: impl FnOnce(i32) -> Accepted,
-) -> std::result::Result<(Box<Met>, Launched), String> {
+) -> std::result::Result<(Box<Offer>, Launched), String> {
     if launched.order(order).is_err() {
         return Err(launched.why());
     }

@@ -10,7 +10,7 @@ use objects::domain::Token;
 use objects::state::State;
 use objects::wait::wait_for;
 
-use crate::talk::{Met, Offer};
+use crate::talk::Offer;
 
 /// A group that is about to meet another one.
 pub(crate) struct Group {
@@ -48,21 +48,33 @@ impl Group {
         Ok(Offer { made: Made::new()?, leader: self.root, side: self.side.clone() })
     }
 
-    /// Shares the outcome of the root, and some words that go along with it; makes the inter-communicator.
+    /// Meets the group with whose leader `talk`, the root's part, comes to an agreement: the inter-communicator of both.
     ///
     /// # Errors
     /// The root's, for all alike; or that the other group is lost.
     pub(crate) fn meet(
         &self,
         t: &mut Token,
-        outcome: Option<Result<Met>>,
-        along: &mut String,
+        talk: impl FnOnce(&mut Token) -> Result<Offer>,
     ) -> Result<abi::Comm> {
-        let mut text = outcome.map_or_else(String::new, |outcome| encode(outcome, along));
+        self.meet_along(t, &mut String::new(), |t, _| talk(t))
+    }
+
+    /// As [`Group::meet`]; all get the words that the root's part writes into `along`, after its error, too.
+    pub(crate) fn meet_along(
+        &self,
+        t: &mut Token,
+        along: &mut String,
+        talk: impl FnOnce(&mut Token, &mut String) -> Result<Offer>,
+    ) -> Result<abi::Comm> {
+        let mut text = String::new();
+        if self.is_root {
+            text = encode(talk(t, along), along);
+        }
         share_text(t, self.comm, self.root, &mut text)?;
         let (line, rest) = text.split_once('\n').ok_or(GARBLED)?;
         line.clone_into(along);
-        let (made, far, other) = parse(rest)?;
+        let Offer { made, leader: far, side: other } = parse(rest)?;
         // The bridge of the words is the root's, whose group is that of all.
         let remote = acquaint::meet(t, self.comm, &other, made)?;
         let ours: Vec<u32> = t.lock().comm(self.comm)?.group.members().to_vec();
@@ -76,31 +88,23 @@ impl Group {
 
 const GARBLED: Error = Error::new(abi::ERR_INTERN, "the root has shared what makes no sense");
 
-fn encode(outcome: Result<Met>, along: &str) -> String {
+fn encode(outcome: Result<Offer>, along: &str) -> String {
     let along = along.replace('\n', " ");
     match outcome {
-        Ok(Met { made, far, other }) => {
-            let [id, low, high, is_first] = made.words(false);
-            format!("{along}\n0 {id} {low} {high} {is_first} {far}\n{}", other.encode())
-        }
+        Ok(offer) => format!("{along}\n{} {}", abi::SUCCESS, offer.encode()),
         Err(error) => format!("{along}\n{} {}", error.class, error.into_text()),
     }
 }
 
-fn parse(text: &str) -> Result<(Made, u32, Side)> {
+fn parse(text: &str) -> Result<Offer> {
     let (class, rest) = text.split_once(' ').ok_or(GARBLED)?;
     match class.parse().map_err(|_| GARBLED)? {
-        abi::SUCCESS => {}
+        abi::SUCCESS => Offer::parse(rest).ok_or(GARBLED),
         class => {
             let what = "another rank, the root, has failed";
-            return Err(Error::new(class, what).described(|| rest.to_owned()));
+            Err(Error::new(class, what).described(|| rest.to_owned()))
         }
     }
-    let (head, side) = rest.split_once('\n').ok_or(GARBLED)?;
-    let words: Vec<u64> =
-        head.split(' ').map(|word| word.parse().ok()).collect::<Option<_>>().ok_or(GARBLED)?;
-    let &[id, low, high, is_first, far] = &words[..] else { return Err(GARBLED) };
-    Ok((Made::parse([id, low, high, is_first]), far as u32, Side::parse(side).ok_or(GARBLED)?))
 }
 
 /// Runs `work`, which may block, on a thread of its own, and waits for it: other threads of the program go on.

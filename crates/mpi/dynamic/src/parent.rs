@@ -18,11 +18,7 @@ pub fn join_parent(t: &mut Token) -> Result<()> {
     let port = t.lock().world.as_ref().and_then(|world| world.job.parent.clone());
     let Some(port) = port else { return Ok(()) };
     let group = Group::of(t, abi::COMM_WORLD, 0)?;
-    let outcome = match group.is_root {
-        true => Some(connect_to(t, &group, &port, None)),
-        false => None,
-    };
-    let parent = group.meet(t, outcome, &mut String::new())?;
+    let parent = group.meet(t, |t| connect_to(t, &group, &port, None))?;
     let mut state = t.lock();
     NAME.clone_into(&mut state.comms.get_mut(parent)?.name);
     TABLE.get_mut(&mut state.tables).parent = Some(parent);

@@ -70,18 +70,15 @@ fn start(
     let group = Group::of(t, comm, root)?;
     // What the root wants of each command and what it starts, for the error codes: `4:2 3:3`.
     let mut counts = String::new();
-    let outcome = match group.is_root {
-        true => Some(commands(t).and_then(|commands| {
-            counts = wanted(&commands, &[]);
-            let size = t.lock().predefined.universe_size;
-            let (words, started) = words(&commands, (size > 0).then_some(size))?;
-            let met = launch(t, &group, words)?;
-            counts = wanted(&commands, &started);
-            Ok(met)
-        })),
-        false => None,
-    };
-    let made = group.meet(t, outcome, &mut counts);
+    let made = group.meet_along(t, &mut counts, |t, counts| {
+        let commands = commands(t)?;
+        *counts = wanted(&commands, &[]);
+        let size = t.lock().predefined.universe_size;
+        let (words, started) = words(&commands, (size > 0).then_some(size))?;
+        let met = launch(t, &group, words)?;
+        *counts = wanted(&commands, &started);
+        Ok(met)
+    });
     if let Some(mut errcodes) = errcodes {
         give(&counts, made.is_ok(), &mut errcodes)?;
     }

@@ -16,7 +16,7 @@ use communicators::acquaint::{Made, Side};
 use connect::Session;
 use platform::descriptor;
 
-/// How long the other leader may take for what it says, once it has begun.
+/// How long the other leader may take for its messages, once it has begun.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// Longest message, in bytes.
 const LONGEST: usize = 1 << 30;
@@ -32,39 +32,31 @@ pub(crate) struct Talk<S> {
     input: Vec<u8>,
 }
 
-/// What one leader gives the other one.
+/// What one leader gives the other one. A talk ends with the other leader's offer, and in it the bridge that is taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Offer {
-    /// Its bridge.
+    /// Its bridge; after a talk the bridge that is taken, as the side of this process sees it.
     pub(crate) made: Made,
-    /// Its rank in its group.
+    /// The leader's rank in its group.
     pub(crate) leader: u32,
     /// Its group.
     pub(crate) side: Side,
 }
 
-/// Two groups that are about to meet, as one of them sees it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Met {
-    pub(crate) made: Made,
-    /// The other leader's place in the other group.
-    pub(crate) far: u32,
-    pub(crate) other: Side,
-}
-
 impl Offer {
-    fn encode(&self) -> String {
-        let [id, low, high, _] = self.made.words(false);
-        format!("{id} {low} {high} {}\n{}", self.leader, self.side.encode())
+    pub(crate) fn encode(&self) -> String {
+        let [id, low, high, is_first] = self.made.words(false);
+        format!("{id} {low} {high} {is_first} {}\n{}", self.leader, self.side.encode())
     }
 
-    fn parse(text: &str) -> Option<Offer> {
+    /// What [`Offer::encode`] has written.
+    pub(crate) fn parse(text: &str) -> Option<Offer> {
         let (head, side) = text.split_once('\n')?;
         let words: Vec<u64> = head.split(' ').map(|word| word.parse().ok()).collect::<Option<_>>()?;
-        let &[id, low, high, leader] = &words[..] else { return None };
+        let &[id, low, high, is_first, leader] = &words[..] else { return None };
         let side = Side::parse(side)?;
         let leader = u32::try_from(leader).ok().filter(|&leader| (leader as usize) < side.members.len())?;
-        Some(Offer { made: Made::parse([id, low, high, 1]), leader, side })
+        Some(Offer { made: Made::parse([id, low, high, is_first]), leader, side })
     }
 }
 
@@ -77,32 +69,32 @@ impl<S: Read + AsFd> Talk<S> {
     ///
     /// # Errors
     /// The stream's, `InvalidData`, `TimedOut`.
-    pub(crate) fn accept(&mut self, ours: &Offer) -> io::Result<Met> {
+    pub(crate) fn accept(&mut self, ours: &Offer) -> io::Result<Offer> {
         let end = Instant::now() + PATIENCE;
         let theirs = self.receive_offer(end)?;
         self.send(&ours.encode())?;
         if self.receive(end)? != CONFIRMED {
             return Err(io::ErrorKind::InvalidData.into());
         }
-        Ok(Met { made: ours.made, far: theirs.leader, other: theirs.side })
+        Ok(Offer { made: ours.made, ..theirs })
     }
 
     /// The side that connects. The other one may take until `end`.
     ///
     /// # Errors
     /// As [`Talk::accept`].
-    pub(crate) fn connect(&mut self, ours: &Offer, end: Instant) -> io::Result<Met> {
+    pub(crate) fn connect(&mut self, ours: &Offer, end: Instant) -> io::Result<Offer> {
         self.send(&ours.encode())?;
         let theirs = self.receive_offer(end)?;
         self.send(CONFIRMED)?;
-        Ok(Met { made: Made { is_first: false, ..theirs.made }, far: theirs.leader, other: theirs.side })
+        Ok(Offer { made: Made { is_first: false, ..theirs.made }, ..theirs })
     }
 
     /// Two sides that are alike: the bridge with the larger number is taken.
     ///
     /// # Errors
     /// As [`Talk::accept`].
-    pub(crate) fn join(&mut self, ours: &Offer) -> io::Result<Met> {
+    pub(crate) fn join(&mut self, ours: &Offer) -> io::Result<Offer> {
         self.send(&ours.encode())?;
         let theirs = self.receive_offer(Instant::now() + PATIENCE)?;
         let made = match ours.made.id.cmp(&theirs.made.id) {
@@ -111,7 +103,7 @@ impl<S: Read + AsFd> Talk<S> {
             // Nothing but this process's own words comes back.
             std::cmp::Ordering::Equal => return Err(io::ErrorKind::InvalidData.into()),
         };
-        Ok(Met { made, far: theirs.leader, other: theirs.side })
+        Ok(Offer { made, ..theirs })
     }
 
     fn receive_offer(&mut self, end: Instant) -> io::Result<Offer> {
@@ -178,7 +170,7 @@ impl<S: Read + AsFd> Talk<S> {
         }
     }
 
-    /// Bytes that the message that comes next still lacks, as far as is known.
+    /// Bytes that the next message still lacks, as far as is known.
     fn wanted(&self) -> usize {
         match self.input.split_first_chunk::<4>() {
             None => 4 - self.input.len(),
@@ -228,9 +220,9 @@ mod tests {
         let (away, end) = (other.clone(), Instant::now() + PATIENCE);
         let thread = std::thread::spawn(move || Talk::new(theirs, None).connect(&away, end));
         let met = Talk::new(ours, None).accept(&one).unwrap();
-        assert_eq!(met, Met { made: one.made, far: 2, other: other.side });
+        assert_eq!(met, Offer { made: one.made, leader: 2, side: other.side });
         let met = thread.join().unwrap().unwrap();
-        assert_eq!(met, Met { made: Made { is_first: false, ..one.made }, far: 19_999, other: one.side });
+        assert_eq!(met, Offer { made: Made { is_first: false, ..one.made }, leader: 19_999, side: one.side });
     }
 
     #[test]
