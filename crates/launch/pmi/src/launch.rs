@@ -20,6 +20,7 @@ use std::process::{Command, Stdio};
 use crate::Error;
 use crate::job::{Job, Service};
 use crate::protocol::LAUNCH;
+use crate::wireup::number::{put, put_bytes, take, take_bytes};
 use std::os::fd::{AsFd, AsRawFd};
 
 const STEP: &str = "MPI_Comm_spawn";
@@ -47,18 +48,16 @@ pub struct Order {
 }
 
 impl Order {
-    /// As bytes: their number, then each text with its length before it.
+    /// As bytes: their number, then the fields; of the lists, how many there are first.
     pub fn encode(&self) -> Vec<u8> {
         let mut body = Vec::new();
-        let mut put = |text: &[u8]| {
-            body.extend_from_slice(&(text.len() as u32).to_le_bytes());
-            body.extend_from_slice(text);
-        };
-        put(self.port.as_bytes());
-        put(&[u8::from(self.brings_output)]);
-        put(&self.directory);
-        put(self.arguments.len().to_string().as_bytes());
-        self.arguments.iter().chain(&self.environment).for_each(|text| put(text));
+        put_bytes(&mut body, self.port.as_bytes());
+        put(&mut body, self.brings_output.into());
+        put_bytes(&mut body, &self.directory);
+        for list in [&self.arguments, &self.environment] {
+            put(&mut body, list.len() as u32);
+            list.iter().for_each(|text| put_bytes(&mut body, text));
+        }
         let mut bytes = (body.len() as u32).to_le_bytes().to_vec();
         bytes.append(&mut body);
         bytes
@@ -80,26 +79,17 @@ impl Order {
         Order::decode(&body).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
-    fn decode(mut rest: &[u8]) -> Option<Order> {
-        let mut texts = Vec::new();
-        while let Some((length, after)) = rest.split_first_chunk::<4>() {
-            let (text, after) = after.split_at_checked(u32::from_le_bytes(*length) as usize)?;
-            texts.push(text.to_vec());
-            rest = after;
-        }
-        let mut texts = texts.into_iter();
-        let port = String::from_utf8(texts.next()?).ok()?;
-        let brings_output = texts.next()? == [1];
-        let directory = texts.next()?;
-        let count: usize = String::from_utf8(texts.next()?).ok()?.parse().ok()?;
-        let arguments: Vec<Vec<u8>> = texts.by_ref().take(count).collect();
-        (rest.is_empty() && arguments.len() == count).then(|| Order {
-            port,
-            brings_output,
-            directory,
-            arguments,
-            environment: texts.collect(),
-        })
+    fn decode(mut body: &[u8]) -> Option<Order> {
+        let text = |body: &mut &[u8]| take_bytes(body).map(<[u8]>::to_vec);
+        let list = |body: &mut &[u8]| (0..take(body)?).map(|_| text(body)).collect::<Option<Vec<_>>>();
+        let order = Order {
+            port: String::from_utf8(text(&mut body)?).ok()?,
+            brings_output: take(&mut body)? == 1,
+            directory: text(&mut body)?,
+            arguments: list(&mut body)?,
+            environment: list(&mut body)?,
+        };
+        body.is_empty().then_some(order)
     }
 }
 

@@ -13,7 +13,7 @@
 //! size. Bytes of others are checked: none make a look-up panic.
 
 mod gather;
-mod number;
+pub(crate) mod number;
 mod record;
 mod table;
 

@@ -1,4 +1,5 @@
-//! Numbers of few bytes: seven bits in each, the lowest first; the highest bit is set if more follow.
+//! Numbers of few bytes: seven bits in each, the lowest first; the highest bit is set if more follow. Bytes have their
+//! length before them.
 
 pub(crate) fn put(out: &mut Vec<u8>, mut number: u32) {
     while number >= 0x80 {
@@ -22,9 +23,15 @@ pub(crate) fn take(bytes: &mut &[u8]) -> Option<u32> {
     None
 }
 
-/// Takes so many bytes off the front of `bytes`.
-pub(crate) fn take_bytes<'a>(bytes: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
-    let (front, rest) = bytes.split_at_checked(length)?;
+pub(crate) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    put(out, bytes.len() as u32);
+    out.extend_from_slice(bytes);
+}
+
+/// Takes what [`put_bytes`] has written off the front of `bytes`.
+pub(crate) fn take_bytes<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let length = take(bytes)?;
+    let (front, rest) = bytes.split_at_checked(length as usize)?;
     *bytes = rest;
     Some(front)
 }

@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 
-use super::number::{put, take, take_bytes};
+use super::number::{put, put_bytes, take, take_bytes};
 
 /// Most keys of one node: a job has a handful.
 const MOST_KEYS: usize = 256;
@@ -40,8 +40,7 @@ impl Record {
         }
         put(&mut out, self.entries.len() as u32);
         for key in self.entries.keys() {
-            put(&mut out, key.len() as u32);
-            out.extend_from_slice(key.as_bytes());
+            put_bytes(&mut out, key.as_bytes());
         }
         for (number, values) in self.entries.values().enumerate() {
             let mut before: &[u8] = &[];
@@ -52,10 +51,10 @@ impl Record {
                 let end =
                     (0..most - front).take_while(|&at| from_end(value, at) == from_end(before, at)).count();
                 let middle = &value[front..value.len() - end];
-                for number in [number, place as usize, front, end, middle.len()] {
+                for number in [number, place as usize, front, end] {
                     put(&mut out, number as u32);
                 }
-                out.extend_from_slice(middle);
+                put_bytes(&mut out, middle);
                 before = value;
             }
         }
@@ -68,8 +67,7 @@ pub fn find(mut record: &[u8], place: u32, key: &str) -> Option<Vec<u8>> {
     let record = &mut record;
     let mut wanted = None;
     for number in 0..take(record)? {
-        let length = take(record)?;
-        if take_bytes(record, length as usize)? == key.as_bytes() {
+        if take_bytes(record)? == key.as_bytes() {
             wanted = Some(number);
         }
     }
@@ -79,8 +77,7 @@ pub fn find(mut record: &[u8], place: u32, key: &str) -> Option<Vec<u8>> {
     while !record.is_empty() {
         let (number, at) = (take(record)?, take(record)?);
         let (front, end) = (take(record)? as usize, take(record)? as usize);
-        let length = take(record)?;
-        let middle = take_bytes(record, length as usize)?;
+        let middle = take_bytes(record)?;
         if key_before.replace(number) != Some(number) {
             value.clear();
         }
