@@ -83,9 +83,22 @@ pub struct Module {
 
 /// The module that `address` lies in. It takes the loader's lock.
 pub fn module_at(address: u64) -> Option<Module> {
-    let mut search = Search { address, found: None };
+    find(&|object| object.ranges().any(|range| range.contains(&address)))
+}
+
+/// The shared object whose file's name begins with `name`; the first one where there are several. It takes the loader's lock.
+pub fn library(name: &str) -> Option<Module> {
+    find(&|object| {
+        let file = object.name.rsplit(|&byte| byte == b'/').next();
+        file.is_some_and(|file| file.starts_with(name.as_bytes()))
+    })
+}
+
+/// The first loaded object that `is_it`.
+fn find(is_it: &dyn Fn(&Object<'_>) -> bool) -> Option<Module> {
+    let mut search = Search { is_it, found: None };
     // SAFETY: the callback gets the pointer that is given here, which lives as long as the call.
-    unsafe { libc::dl_iterate_phdr(Some(module_of), (&raw mut search).cast()) };
+    unsafe { libc::dl_iterate_phdr(Some(look_at), (&raw mut search).cast()) };
     let mut module = search.found?;
     if module.path.as_os_str().is_empty() {
         // The program itself has no name.
@@ -94,49 +107,67 @@ pub fn module_at(address: u64) -> Option<Module> {
     Some(module)
 }
 
-struct Search {
-    address: u64,
+struct Search<'a> {
+    is_it: &'a dyn Fn(&Object<'_>) -> bool,
     found: Option<Module>,
 }
 
-/// Ends the search at the object that has the address.
-unsafe extern "C" fn module_of(info: *mut libc::dl_phdr_info, _size: usize, search: *mut c_void) -> i32 {
-    // SAFETY: the loader passes a valid record, and `module_at` its search, which nothing else uses meanwhile.
-    let (info, search) = unsafe { (&*info, &mut *search.cast::<Search>()) };
+/// An object as the loader shows it.
+struct Object<'a> {
+    name: &'a [u8],
+    headers: &'a [libc::Elf64_Phdr],
+    bias: u64,
+}
+
+impl Object<'_> {
+    /// The addresses of its loaded segments.
+    fn ranges(&self) -> impl Iterator<Item = Range<u64>> {
+        let loaded = self.headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
+        loaded.map(|header| {
+            let start = self.bias.wrapping_add(header.p_vaddr);
+            start..start.wrapping_add(header.p_memsz)
+        })
+    }
+
+    fn module(&self) -> Module {
+        let start = self.ranges().map(|range| range.start).min().unwrap_or(0);
+        let end = self.ranges().map(|range| range.end).max().unwrap_or(0);
+        let notes = self.headers.iter().filter(|header| header.p_type == libc::PT_NOTE);
+        let mut ids = notes.filter_map(|header| {
+            let address = self.bias.wrapping_add(header.p_vaddr) as usize;
+            let start: *const u8 = std::ptr::with_exposed_provenance(address);
+            // SAFETY: the object's notes are part of a loaded, readable segment, which stays with the object.
+            build_id(unsafe { std::slice::from_raw_parts(start, header.p_memsz as usize) })
+        });
+        Module {
+            path: PathBuf::from(OsStr::from_bytes(self.name)),
+            build_id: ids.next().unwrap_or_default().to_vec(),
+            is_library: !self.name.is_empty(),
+            bias: self.bias,
+            range: start..end,
+        }
+    }
+}
+
+/// Ends the search at the object that is meant.
+unsafe extern "C" fn look_at(info: *mut libc::dl_phdr_info, _size: usize, search: *mut c_void) -> i32 {
+    // SAFETY: the loader passes a valid record, and `find` its search, which nothing else uses meanwhile.
+    let (info, search) = unsafe { (&*info, &mut *search.cast::<Search<'_>>()) };
     if info.dlpi_phdr.is_null() {
         return 0;
     }
     // SAFETY: the record names so many headers, which stay mapped with their object.
     let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
-    let loaded = headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
-    let ranges = loaded.map(|header| {
-        let start = info.dlpi_addr.wrapping_add(header.p_vaddr);
-        start..start.wrapping_add(header.p_memsz)
-    });
-    if !ranges.clone().any(|range| range.contains(&search.address)) {
-        return 0;
-    }
-    let start = ranges.clone().map(|range| range.start).min().unwrap_or(0);
-    let end = ranges.map(|range| range.end).max().unwrap_or(0);
-    let notes = headers.iter().filter(|header| header.p_type == libc::PT_NOTE);
-    let mut ids = notes.filter_map(|header| {
-        let address = info.dlpi_addr.wrapping_add(header.p_vaddr) as usize;
-        let start: *const u8 = std::ptr::with_exposed_provenance(address);
-        // SAFETY: the object's notes are part of a loaded, readable segment, which stays with the object.
-        build_id(unsafe { std::slice::from_raw_parts(start, header.p_memsz as usize) })
-    });
     let name = match info.dlpi_name.is_null() {
         true => &[][..],
         // SAFETY: the loader's name of the object, which ends with a NUL.
         false => unsafe { CStr::from_ptr(info.dlpi_name) }.to_bytes(),
     };
-    search.found = Some(Module {
-        path: PathBuf::from(OsStr::from_bytes(name)),
-        build_id: ids.next().unwrap_or_default().to_vec(),
-        is_library: !name.is_empty(),
-        bias: info.dlpi_addr,
-        range: start..end,
-    });
+    let object = Object { name, headers, bias: info.dlpi_addr };
+    if !(search.is_it)(&object) {
+        return 0;
+    }
+    search.found = Some(object.module());
     1
 }
 
@@ -181,6 +212,9 @@ mod tests {
         let other = super::module_at(libc::getpid as *const () as u64).unwrap();
         assert!(other.path.is_absolute() && other.path != module.path, "{other:?}");
         assert!(super::module_at(0).is_none());
+        let file = other.path.file_name().unwrap().to_str().unwrap();
+        assert_eq!(super::library(file), Some(other.clone()));
+        assert!(super::library("there is no such library").is_none());
     }
 
     #[test]
@@ -197,6 +231,9 @@ mod tests {
         let notes = [note(b"GNU\0", b"abcde", 1), note(b"GNU\0", b"0123456", 3)].concat();
         assert_eq!(super::build_id(&notes), Some(&b"0123456"[..]));
         assert_eq!(super::build_id(&notes[..20]), None);
+        let short = note(b"GNU\0", b"\xab\xcd", 3);
+        assert_eq!(super::build_id(&short), Some(&b"\xab\xcd"[..]));
+        (0..18).for_each(|length| assert_eq!(super::build_id(&short[..length]), None, "{length}"));
         assert_eq!(super::build_id(&[0xff; 40]), None);
     }
 

@@ -6,8 +6,6 @@
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::modules;
-
 /// The library between Fortran programs and C's functions, by the beginning of its file's name.
 const SHIM: &str = "libmpifort_abi.so";
 
@@ -17,12 +15,10 @@ static END: AtomicUsize = AtomicUsize::new(0);
 
 /// Looks for the libraries that calls come through. Called at the first call of the process.
 pub fn find_shims() {
-    let found =
-        modules::all().into_iter().find(|it| it.path.rsplit('/').next().is_some_and(|n| n.starts_with(SHIM)));
-    if let Some(module) = found {
+    if let Some(module) = platform::image::library(SHIM) {
         // Relaxed: an entry is asked for after this has returned in the same thread, or for the next call.
-        END.store(module.end, Ordering::Relaxed);
-        BEGIN.store(module.begin, Ordering::Relaxed);
+        END.store(module.range.end as usize, Ordering::Relaxed);
+        BEGIN.store(module.range.start as usize, Ordering::Relaxed);
     }
 }
 

@@ -17,7 +17,6 @@ mod call;
 mod caller;
 pub mod clock;
 mod function;
-pub mod modules;
 mod real;
 pub mod shared;
 mod stack;

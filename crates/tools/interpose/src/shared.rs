@@ -16,8 +16,11 @@ use core::sync::atomic::{
 use std::ffi::OsStr;
 use std::fs::OpenOptions;
 use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
 
-use crate::{clock, modules};
+use platform::image;
+
+use crate::clock;
 
 /// The words of this process.
 pub type Words = &'static [AtomicU64];
@@ -173,28 +176,26 @@ pub fn introduce(words: &[AtomicU64], magic: u64) {
 
 /// The module of an address, entered where it is new, and the address in its file. One thread at a time.
 pub fn module_of(words: &[AtomicU64], address: usize) -> (u64, u64) {
-    let Some(module) = modules::of(address) else { return (NO_MODULE, address as u64) };
-    let offset = address.wrapping_sub(module.bias) as u64;
+    let address = address as u64;
+    let Some(module) = image::module_at(address) else { return (NO_MODULE, address) };
+    let offset = address.wrapping_sub(module.bias);
     let is_it = |row: &usize| {
-        let row = MODULES.row(words, *row);
-        [module.bias, module.begin, module.end]
-            .iter()
-            .zip(row)
-            .all(|(&has, word)| word.load(Relaxed) == has as u64)
+        let has = [module.bias, module.range.start, module.range.end];
+        has.iter().zip(MODULES.row(words, *row)).all(|(&has, word)| word.load(Relaxed) == has)
     };
     let row = (0..MODULES.len(words)).find(is_it);
     let row = row.or_else(|| MODULES.append(words, |row| put_module(row, &module)));
-    row.map_or((NO_MODULE, address as u64), |row| (row as u64, offset))
+    row.map_or((NO_MODULE, address), |row| (row as u64, offset))
 }
 
-fn put_module(row: &[AtomicU64], module: &modules::Module) {
+fn put_module(row: &[AtomicU64], module: &image::Module) {
     let id = &module.build_id[..module.build_id.len().min(32)];
-    for (word, value) in [module.bias, module.begin, module.end, id.len()].into_iter().enumerate() {
-        row[word].store(value as u64, Relaxed);
-    }
+    let numbers = [module.bias, module.range.start, module.range.end, id.len() as u64];
+    row.iter().zip(numbers).for_each(|(word, value)| word.store(value, Relaxed));
+    let path = module.path.as_os_str().as_bytes();
     put_text(&row[4..8], id);
-    row[8].store(module.path.len() as u64, Relaxed);
-    put_text(&row[PATH..], module.path.as_bytes());
+    row[8].store(path.len() as u64, Relaxed);
+    put_text(&row[PATH..], path);
 }
 
 /// Writes text into words, cut where they end.
@@ -264,7 +265,9 @@ mod tests {
     #[test]
     fn a_module_comes_back() {
         let row: Vec<AtomicU64> = (0..48).map(|_| AtomicU64::new(7)).collect();
-        let module = modules::Module { path: "/a/b".into(), build_id: vec![1, 2, 3], ..Default::default() };
+        let build_id = vec![1, 2, 3];
+        let module =
+            image::Module { path: "/a/b".into(), build_id, is_library: true, bias: 0, range: 0..4096 };
         put_module(&row, &module);
         let copied: Vec<u64> = row.iter().map(|word| word.load(Relaxed)).collect();
         assert_eq!(super::module(&copied), Module { path: "/a/b".into(), build_id: vec![1, 2, 3] });
