@@ -2,9 +2,8 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 
-use interpose::FUNCTIONS;
+use interpose::{FUNCTIONS, clock};
 use places::Resolver;
 use profile::tables::{self, Snapshot, State};
 
@@ -21,7 +20,7 @@ pub fn collect(memory: &Path, ranks: u32, exit_code: u8) -> Result<Report, Error
         alhena: env!("CARGO_PKG_VERSION").to_owned(),
         command: first.command.clone(),
         started: snapshots.iter().map(|one| one.started).min().unwrap_or(0),
-        written: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as u64),
+        written: clock::unix_time(),
         size: ranks,
         exit_code,
         bins: bins(&snapshots),
