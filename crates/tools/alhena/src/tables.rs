@@ -3,13 +3,32 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
+
+use interpose::shared::bytes_of_rank;
+
+/// The arguments by which mpiexec hands the memory on when a job is over.
+#[derive(clap::Args)]
+pub struct Left {
+    /// The memory
+    #[arg(long, hide = true)]
+    pub memory: Option<PathBuf>,
+    /// Ranks of the job
+    #[arg(long, hide = true, default_value_t = 0)]
+    pub ranks: u32,
+    /// mpiexec's exit code
+    #[arg(long, hide = true, default_value_t = 0)]
+    pub exit_code: u8,
+    /// What is to be written, without an extension
+    #[arg(long, hide = true, requires = "memory")]
+    pub output: Option<PathBuf>,
+}
 
 /// The words of each rank that has written `magic`, of `ranks`; each has as many bytes of the memory, in whole pages.
 pub fn read(memory: &Path, ranks: u32, magic: u64, words: usize) -> io::Result<Vec<(u32, Vec<AtomicU64>)>> {
     let file = File::open(memory)?;
-    let each = file.metadata()?.len() / u64::from(ranks.max(1)) / 4096 * 4096;
+    let each = bytes_of_rank(file.metadata()?.len(), ranks);
     if each < words as u64 * 8 {
         return Err(io::Error::other("it is too short"));
     }

@@ -131,10 +131,15 @@ pub fn of_variable(variable: &str, least: usize, flag: &str) -> Option<Words> {
     Some(words)
 }
 
-/// Maps the words of rank `rank` of `size`: each rank has as many, in whole pages.
+/// Bytes of each of `ranks` ranks in memory of so many: whole pages.
+pub fn bytes_of_rank(memory: u64, ranks: u32) -> u64 {
+    memory / u64::from(ranks.max(1)) / 4096 * 4096
+}
+
+/// Maps the words of rank `rank` of `size`.
 fn map(path: &OsStr, rank: u32, size: u32, least: usize) -> std::io::Result<Words> {
     let file = OpenOptions::new().read(true).write(true).open(path)?;
-    let each = file.metadata()?.len() / u64::from(size.max(1)) / 4096 * 4096;
+    let each = bytes_of_rank(file.metadata()?.len(), size);
     if each < least as u64 * 8 || rank >= size {
         return Err(std::io::Error::other("it has no place for this rank"));
     }

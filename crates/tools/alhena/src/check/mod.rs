@@ -17,18 +17,8 @@ pub struct Arguments {
     /// The file NAME.json
     #[arg(required_unless_present = "memory")]
     file: Option<PathBuf>,
-    /// The memory of the ranks' findings
-    #[arg(long, hide = true)]
-    memory: Option<PathBuf>,
-    /// Ranks of the job
-    #[arg(long, hide = true, default_value_t = 0)]
-    ranks: u32,
-    /// mpiexec's exit code
-    #[arg(long, hide = true, default_value_t = 0)]
-    exit_code: u8,
-    /// Where the findings go as JSON, without an extension
-    #[arg(long, hide = true)]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    left: tables::Left,
 }
 
 /// What was found in a job.
@@ -88,20 +78,19 @@ const FOUND: i32 = 1;
 
 /// Runs the command. Ends the program with 1 where something was found.
 pub fn run(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
-    let all = match (&arguments.memory, &arguments.file) {
-        (Some(memory), _) => collect(memory, arguments.ranks)?,
+    let left = &arguments.left;
+    let all = match (&left.memory, &arguments.file) {
+        (Some(memory), _) => collect(memory, left.ranks)?,
         (None, Some(file)) => read(file)?,
         (None, None) => Findings::default(),
     };
-    if let Some(output) = &arguments.output {
-        let mut path = output.as_os_str().to_owned();
-        path.push(".json");
-        let path = PathBuf::from(path);
+    if let Some(output) = &left.output {
+        let path = output.with_added_extension("json");
         let failed = |seen: String| Error::Write { path: path.clone(), seen };
         let json = serde_json::to_string_pretty(&all).map_err(|error| failed(error.to_string()))?;
         fs::write(&path, json).map_err(|error| failed(error.to_string()))?;
     }
-    eprint!("{}", text(&all, arguments.exit_code));
+    eprint!("{}", text(&all, left.exit_code));
     if all.findings.is_empty() { Ok(()) } else { std::process::exit(FOUND) }
 }
 

@@ -23,6 +23,8 @@ use std::path::{Path, PathBuf};
 use data::Report;
 use error::Error;
 
+use crate::tables::Left;
+
 /// Shows a profile that mpiexec -profile has written, or compares two
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -32,24 +34,15 @@ pub struct Arguments {
     /// Compare: leave out places whose time differs by less than this share of all MPI time, in percent
     #[arg(long, default_value_t = 0.5)]
     threshold: f64,
-    /// The memory of the ranks' tables
-    #[arg(long, hide = true)]
-    memory: Option<PathBuf>,
-    /// Ranks of the job
-    #[arg(long, hide = true, default_value_t = 0)]
-    ranks: u32,
-    /// mpiexec's exit code
-    #[arg(long, hide = true, default_value_t = 0)]
-    exit_code: u8,
-    /// Where the reports go, without an extension
-    #[arg(long, hide = true, requires = "memory")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    left: Left,
 }
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
-    if let (Some(memory), Some(output)) = (&arguments.memory, &arguments.output) {
-        return Ok(write_all(&collect::collect(memory, arguments.ranks, arguments.exit_code)?, output)?);
+    let left = &arguments.left;
+    if let (Some(memory), Some(output)) = (&left.memory, &left.output) {
+        return Ok(write_all(&collect::collect(memory, left.ranks, left.exit_code)?, output)?);
     }
     let mut out = std::io::stdout();
     match &arguments.files[..] {
@@ -70,9 +63,7 @@ fn write_all(report: &Report, output: &Path) -> Result<(), Error> {
     for (extension, content) in
         [("txt", text::page(report)), ("html", page::page(report, &json)), ("json", json)]
     {
-        let mut path = output.as_os_str().to_owned();
-        path.push(format!(".{extension}"));
-        let path = PathBuf::from(path);
+        let path = output.with_added_extension(extension);
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).map_err(|source| Error::Write { path: path.clone(), source })?;
         }
