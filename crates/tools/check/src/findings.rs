@@ -7,10 +7,10 @@
 use std::sync::Mutex;
 use std::sync::atomic::{
     AtomicU64,
-    Ordering::{Acquire, Relaxed, Release},
+    Ordering::{Acquire, Relaxed},
 };
 
-use interpose::shared::{self, MODULES, Module, Names, Table};
+use interpose::shared::{self, MODULES, Module, Table};
 
 use crate::site::Site;
 
@@ -107,19 +107,14 @@ impl<'w> Findings<'w> {
             row[0].load(Relaxed) == class
                 && key.iter().zip(&row[2..6]).all(|(has, word)| word.load(Relaxed) == *has)
         };
-        let count = FINDINGS.len(self.0);
-        if let Some(row) = (0..count).find(is_it) {
+        if let Some(row) = (0..FINDINGS.len(self.0)).find(is_it) {
             FINDINGS.row(self.0, row)[1].fetch_add(1, Relaxed);
             return;
         }
-        if count == FINDINGS.rows {
-            return;
-        }
-        let row = FINDINGS.row(self.0, count);
-        let all = [class, 1].into_iter().chain(key).chain(numbers);
-        row.iter().zip(all).for_each(|(word, value)| word.store(value, Relaxed));
-        // Release: a reader that counts the row sees it whole.
-        self.0[FINDINGS.used].store(count as u64 + 1, Release);
+        FINDINGS.append(self.0, |row| {
+            let all = [class, 1].into_iter().chain(key).chain(numbers);
+            row.iter().zip(all).for_each(|(word, value)| word.store(value, Relaxed));
+        });
     }
 
     fn place(&self, site: Option<Site>) -> [u64; 2] {
@@ -156,13 +151,12 @@ pub struct Place {
 }
 
 /// What a rank has found; `None` where no rank has written.
-pub fn read(words: &[AtomicU64]) -> Option<(Names, Vec<Finding>)> {
+pub fn read(words: &[AtomicU64]) -> Option<Vec<Finding>> {
     if words.len() < WORDS || words[0].load(Acquire) != MAGIC {
         return None;
     }
     let modules = shared::modules(words);
-    let findings = (0..FINDINGS.len(words)).filter_map(|row| {
-        let row: Vec<u64> = FINDINGS.row(words, row).iter().map(|word| word.load(Relaxed)).collect();
+    let finding = |row: &Vec<u64>| {
         let place = |at: usize| {
             let function = (row[at] >> 32).checked_sub(1)? as usize;
             let module = modules.get(row[at] as u32 as usize).cloned();
@@ -175,6 +169,6 @@ pub fn read(words: &[AtomicU64]) -> Option<(Names, Vec<Finding>)> {
             other: place(4),
             numbers: [row[6], row[7], row[8]],
         })
-    });
-    Some((shared::names(words), findings.collect()))
+    };
+    Some(FINDINGS.copied(words).iter().filter_map(finding).collect())
 }

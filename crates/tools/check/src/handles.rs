@@ -18,7 +18,7 @@ struct Object {
 }
 
 /// Handles below are constants of the ABI, or null.
-const FIRST: usize = 0x1000;
+pub const FIRST: usize = 0x1000;
 
 /// The class of a leak of this kind.
 fn class(kind: Kind) -> Option<Class> {

@@ -6,6 +6,7 @@ use interpose::{Call, Direction, Kind, Shape};
 
 use crate::buffers::{self, Region};
 use crate::findings::{Class, Findings};
+use crate::handles::FIRST;
 use crate::site::Site;
 
 /// Requests by handle. The library gives sends that have ended at once one handle: which of several is meant is not known
@@ -43,9 +44,6 @@ impl Open {
         self.regions.iter().filter(|it| !it.is_written).filter(is_apart)
     }
 }
-
-/// Handles below are constants of the ABI, or null.
-const FIRST: usize = 0x1000;
 
 impl Requests {
     /// A call was successful; `before`: the requests that it was given.

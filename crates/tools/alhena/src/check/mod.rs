@@ -106,7 +106,7 @@ fn collect(memory: &Path, ranks: u32) -> Result<Findings, Error> {
     if all.is_empty() {
         return Err(Error::NoRank);
     }
-    let of_rank = |(rank, words): &(u32, Vec<_>)| Some((*rank, findings::read(words)?.1));
+    let of_rank = |(rank, words): &(u32, Vec<_>)| Some((*rank, findings::read(words)?));
     let found: Vec<(u32, Vec<Finding>)> = all.iter().filter_map(of_rank).collect();
     Ok(Findings { ranks: all.len() as u32, size: ranks, findings: fold(&found, &mut Resolver::new()) })
 }
