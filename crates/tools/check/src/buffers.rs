@@ -73,10 +73,7 @@ fn region(call: &Call<'_>, place: usize, argument: &Argument) -> Option<Region> 
     if size <= 0 || size != true_extent || (count > 1 && extent != size) {
         return None;
     }
-    let is_root = call.function.place("root").is_some_and(|root| {
-        let comm = call.function.place("comm").map(|comm| call.word(comm));
-        comm.is_some_and(|comm| call.number_at(root) == i64::from(ask::comm_rank(comm)))
-    });
+    let is_root = call.is_root() == Some(true);
     let is_written = match (call.function.base(), call.function.chapter) {
         // The root of a broadcast reads its buffer; what others than the root give for a reduction means nothing.
         ("Bcast" | "Ibcast" | "Bcast_init", _) => !is_root,

@@ -1,7 +1,7 @@
 //! One call of the program, with its arguments.
 
-use crate::caller;
 use crate::function::{Argument, Direction, FUNCTIONS, Function, Kind, Shape};
+use crate::{ask, caller};
 
 /// Words that a frame has for the wrappers themselves.
 pub const LOCALS: usize = 10;
@@ -135,6 +135,18 @@ impl<'a> Call<'a> {
     /// The arguments with their places.
     pub fn arguments(&self) -> impl Iterator<Item = (usize, &'static Argument)> {
         self.function.arguments.iter().enumerate()
+    }
+
+    /// The communicator that goes in.
+    pub fn comm(&self) -> Option<usize> {
+        let found = self.arguments().find(|(_, it)| it.kind == Kind::Comm && it.is_value());
+        found.map(|(place, _)| self.word(place))
+    }
+
+    /// Whether this rank is the one that the argument `root` names; `None`: the function has no such argument.
+    pub fn is_root(&self) -> Option<bool> {
+        let root = self.number_at(self.function.place("root")?);
+        Some(self.comm().is_some_and(|comm| root == i64::from(ask::comm_rank(comm))))
     }
 
     /// The requests that go in, before the call changes them.

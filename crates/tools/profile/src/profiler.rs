@@ -299,19 +299,12 @@ fn bytes(call: &Call<'_>, class: &Class) -> u64 {
 
 /// Whether the library looks at what a scatter sends: at the root alone.
 fn is_significant(call: &Call<'_>) -> bool {
-    let base = call.function.base();
-    let (Some(root), true) = (call.function.place("root"), base.contains("catter")) else { return true };
-    let comm = class_comm(call);
-    comm.is_some_and(|comm| call.number_at(root) == i64::from(ask::comm_rank(comm)))
-}
-
-fn class_comm(call: &Call<'_>) -> Option<usize> {
-    call.arguments().find(|(_, it)| it.kind == Kind::Comm && it.is_value()).map(|(place, _)| call.word(place))
+    !call.function.base().contains("catter") || call.is_root() != Some(false)
 }
 
 /// The sum of a count for each rank, or for each neighbour.
 fn of_arrays(call: &Call<'_>, class: &Class, count: usize, datatype: usize) -> i64 {
-    let Some(comm) = class_comm(call).filter(|_| is_significant(call) && call.word(count) != 0) else {
+    let Some(comm) = call.comm().filter(|_| is_significant(call) && call.word(count) != 0) else {
         return 0;
     };
     let blocks = match call.function.chapter {

@@ -43,8 +43,8 @@ fn input(call: &Call<'_>, place: usize, argument: &Argument, values: &mut Vec<i6
             values.extend((0..length).map(|index| call.element(place, index)));
         }
         (Shape::Known, Kind::Count) if argument.direction == Direction::In => {
-            if let Some((comm, _)) = call.arguments().find(|(_, it)| it.kind == Kind::Comm && it.is_value()) {
-                let ranks = if call.word(place) == 0 { 0 } else { ask::comm_size(call.word(comm)).max(0) };
+            if let Some(comm) = call.comm() {
+                let ranks = if call.word(place) == 0 { 0 } else { ask::comm_size(comm).max(0) };
                 values.push(ranks.into());
                 values.extend((0..ranks as usize).map(|index| call.element(place, index)));
             }
