@@ -90,8 +90,6 @@ pub enum State {
 pub struct Snapshot {
     /// The rank in the job.
     pub rank: u32,
-    /// Ranks of the job.
-    pub size: u32,
     /// Its process.
     pub pid: i32,
     /// Nanoseconds since 1970 when it began.
@@ -102,7 +100,7 @@ pub struct Snapshot {
     pub app_time: u64,
     /// Calls that found no row, and their nanoseconds.
     pub lost: (u64, u64),
-    /// The index of the site in which the rank is, and the nanoseconds since the last call ended.
+    /// The index of the site in which the rank is; `None`: in no call.
     pub current: Option<usize>,
     /// Its host.
     pub host: String,
@@ -195,7 +193,6 @@ impl Snapshot {
         let current = (header[at::CURRENT] as usize).checked_sub(1).filter(|&site| site < sites.len());
         Some(Snapshot {
             rank: header[at::RANK] as u32,
-            size: header[at::SIZE] as u32,
             pid: names.pid,
             started: names.started,
             state: match header[at::STATE] {
