@@ -51,7 +51,7 @@ fn number(report: &mut Report, keep: &[usize]) {
     let mut order: Vec<usize> = (0..report.sites.len())
         .filter(|&site| keep.contains(&site) || !report.sites[site].ranks.is_empty())
         .collect();
-    order.sort_by_key(|&site| std::cmp::Reverse(report.sites[site].total(|one| one.time).sum));
+    order.sort_by_cached_key(|&site| std::cmp::Reverse(report.sites[site].total(|one| one.time).sum));
     let place = |site: usize| order.iter().position(|&other| other == site);
     report.ranks.iter_mut().for_each(|rank| rank.last_in = rank.last_in.and_then(place));
     let mut old: Vec<Option<Site>> = std::mem::take(&mut report.sites).into_iter().map(Some).collect();

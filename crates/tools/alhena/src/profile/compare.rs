@@ -73,10 +73,7 @@ fn places(before: &Report, after: &Report) -> BTreeMap<Key, Both> {
     let mut all: BTreeMap<Key, Both> = BTreeMap::new();
     for (run, report) in [before, after].into_iter().enumerate() {
         for site in &report.sites {
-            let place = site
-                .file
-                .as_deref()
-                .map_or_else(|| base(&site.object).to_owned(), |file| base(file).to_owned());
+            let place = base(site.file.as_ref().unwrap_or(&site.object)).to_owned();
             let function = site.function.clone().unwrap_or_else(|| format!("{:#x}", site.offset));
             let both = all.entry((place, function, site.call.clone())).or_default();
             both.line = site.line.or(both.line);

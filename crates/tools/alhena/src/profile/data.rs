@@ -164,8 +164,15 @@ impl Site {
     pub fn place(&self) -> String {
         match (&self.file, self.line) {
             (Some(file), Some(line)) => format!("{}:{line}", base(file)),
-            (Some(file), None) => base(file).to_owned(),
-            _ => format!("{}+{:#x}", base(&self.object), self.offset),
+            _ => self.file_or_address(),
+        }
+    }
+
+    /// `solver.c`, or the object and the offset.
+    pub fn file_or_address(&self) -> String {
+        match &self.file {
+            Some(file) => base(file).to_owned(),
+            None => format!("{}+{:#x}", base(&self.object), self.offset),
         }
     }
 }
@@ -188,8 +195,8 @@ impl Report {
                 calls.len() - 1
             });
             for of_rank in &site.ranks {
-                if let Some(place) = self.ranks.iter().position(|rank| rank.rank == of_rank.rank) {
-                    calls[at].1[place] += of_rank.time.sum;
+                if let Some(index) = self.index_of(of_rank.rank) {
+                    calls[at].1[index] += of_rank.time.sum;
                 }
             }
         }
@@ -197,13 +204,17 @@ impl Report {
         calls
     }
 
+    /// The place of a rank in `ranks`, which are in order.
+    pub fn index_of(&self, rank: u32) -> Option<usize> {
+        self.ranks.binary_search_by_key(&rank, |one| one.rank).ok()
+    }
+
     /// Whether all that is numbered is there: a file may be of anyone.
     pub fn is_consistent(&self) -> bool {
-        let known = |rank: u32| self.ranks.binary_search_by_key(&rank, |one| one.rank).is_ok();
         self.version == VERSION
             && self.ranks.is_sorted_by_key(|rank| rank.rank)
             && self.ranks.iter().all(|rank| rank.last_in.is_none_or(|site| site < self.sites.len()))
-            && self.sites.iter().flat_map(|site| &site.ranks).all(|one| known(one.rank))
+            && self.sites.iter().flat_map(|site| &site.ranks).all(|one| self.index_of(one.rank).is_some())
     }
 }
 

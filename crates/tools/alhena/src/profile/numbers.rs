@@ -21,6 +21,11 @@ pub fn three(value: f64) -> String {
 
 /// Bytes with a unit.
 pub fn bytes(value: u64) -> String {
+/// A range of sizes or counts: `4`, `5 to 8`.
+pub fn range((least, most): (u64, u64), show: impl Fn(u64) -> String) -> String {
+    if least == most { show(least) } else { format!("{} to {}", show(least), show(most)) }
+}
+
     const UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
     let step = (63 - (value | 1).leading_zeros()) / 10;
     let step = (step as usize).min(UNITS.len() - 1);

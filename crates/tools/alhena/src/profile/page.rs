@@ -6,7 +6,7 @@
 use std::fmt::Write;
 
 use super::data::{End, Report, Site};
-use super::numbers::{bytes, date, percent, time};
+use super::numbers::{bytes, date, percent, range, time};
 use super::picture;
 
 /// Places that the page shows; the text and the JSON have all.
@@ -279,18 +279,11 @@ fn sizes(out: &mut String, report: &Report) {
                 out,
                 &["Call", "Size", "Processes", "Calls", "Bytes", "Time"],
                 report.bins.iter().map(|bin| {
-                    let range = |(least, most): (u64, u64), show: fn(u64) -> String| {
-                        let text = if least == most {
-                            show(least)
-                        } else {
-                            format!("{} to {}", show(least), show(most))
-                        };
-                        (text, least as f64)
-                    };
+                    let span = |of: (u64, u64), show: fn(u64) -> String| (range(of, show), of.0 as f64);
                     vec![
                         text(&bin.call),
-                        range(bin.size, bytes),
-                        range(bin.processes, |value| value.to_string()),
+                        span(bin.size, bytes),
+                        span(bin.processes, |value| value.to_string()),
                         count(bin.count),
                         sized(bin.bytes),
                         times(bin.time),

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::data::Report;
-use super::numbers::{bytes, percent, time};
+use super::numbers::{bytes, percent, range, time};
 use super::page::escape;
 
 /// Functions that have a colour of their own; the others share one.
@@ -162,12 +162,9 @@ pub fn sizes(report: &Report) -> Option<String> {
     let row = 18.0;
     let left = 190.0;
     let mut svg = open(WIDTH, row * classes.len() as f64 + 4.0, "Calls by size of their data");
-    for (index, ((least, most_bytes), counts)) in classes.iter().enumerate() {
+    for (index, (size, counts)) in classes.iter().enumerate() {
         let y = index as f64 * row + 2.0;
-        let label = match least == most_bytes {
-            true => bytes(*least),
-            false => format!("{} to {}", bytes(*least), bytes(*most_bytes)),
-        };
+        let label = range(*size, bytes);
         let _ = write!(
             svg,
             "<text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{label}</text>",

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::data::{Bin, End, Report, Site, SiteOfRank, Sum, base};
+use super::data::{Bin, End, Report, Site, SiteOfRank, Sum};
 use super::numbers::{date, percent, three};
 
 /// Rows of the tables of the most important places.
@@ -127,7 +127,7 @@ fn broken(out: &mut String, report: &Report) {
 
 fn sites(out: &mut String, report: &Report) {
     heading(out, &format!("Callsites: {}", report.sites.len()));
-    let places: Vec<String> = report.sites.iter().map(file_or_address).collect();
+    let places: Vec<String> = report.sites.iter().map(Site::file_or_address).collect();
     let names: Vec<String> = report
         .sites
         .iter()
@@ -145,13 +145,6 @@ fn sites(out: &mut String, report: &Report) {
         let line = site.line.filter(|_| site.file.is_some()).map_or(String::new(), |line| line.to_string());
         let _ =
             writeln!(out, "{:>3} {:>3} {place:<file$} {line:>5} {name:<parent$} {}", site.id, 0, site.call);
-    }
-}
-
-fn file_or_address(site: &Site) -> String {
-    match &site.file {
-        Some(file) => base(file).to_owned(),
-        None => format!("{}+{:#x}", base(&site.object), site.offset),
     }
 }
 
@@ -279,9 +272,8 @@ fn all_times(out: &mut String, report: &Report) {
             );
         };
         for one in &site.ranks {
-            let found = report.ranks.binary_search_by_key(&one.rank, |rank| rank.rank);
-            let (app, mpi) =
-                found.map_or((0, 0), |at| (report.ranks[at].app_time, report.ranks[at].mpi_time));
+            let found = report.index_of(one.rank).map(|at| &report.ranks[at]);
+            let (app, mpi) = found.map_or((0, 0), |rank| (rank.app_time, rank.mpi_time));
             row(&one.rank.to_string(), one.time, app, mpi);
         }
         row("*", site.total(|one| one.time), report.app_time(), report.mpi_time());
