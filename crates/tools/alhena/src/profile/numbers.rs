@@ -1,5 +1,7 @@
 //! Numbers as reports show them.
 
+use time::OffsetDateTime;
+
 /// With three significant digits, as C's `%.3g` has them.
 pub fn three(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
@@ -19,13 +21,13 @@ pub fn three(value: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
-/// Bytes with a unit.
-pub fn bytes(value: u64) -> String {
 /// A range of sizes or counts: `4`, `5 to 8`.
 pub fn range((least, most): (u64, u64), show: impl Fn(u64) -> String) -> String {
     if least == most { show(least) } else { format!("{} to {}", show(least), show(most)) }
 }
 
+/// Bytes with a unit.
+pub fn bytes(value: u64) -> String {
     const UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
     let step = (63 - (value | 1).leading_zeros()) / 10;
     let step = (step as usize).min(UNITS.len() - 1);
@@ -52,18 +54,9 @@ pub fn percent(part: u64, whole: u64) -> f64 {
 
 /// Nanoseconds since 1970 as mpiP writes times (UTC).
 pub fn date(unix: u64) -> String {
-    let seconds = unix / 1_000_000_000;
-    let (days, rest) = (seconds / 86_400, seconds % 86_400);
-    // Days since March of the year 0, in eras of 400 years (Gregorian calendar).
-    let shifted = days + 719_468;
-    let (era, day) = (shifted / 146_097, shifted % 146_097);
-    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let in_year = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * in_year + 2) / 153;
-    let in_month = in_year - (153 * month + 2) / 5 + 1;
-    let (month, carry) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
-    let year = era * 400 + year + carry;
-    format!("{year} {month:02} {in_month:02} {:02}:{:02}:{:02}", rest / 3600, rest / 60 % 60, rest % 60)
+    let at = OffsetDateTime::from_unix_timestamp_nanos(unix.into()).unwrap_or(OffsetDateTime::UNIX_EPOCH);
+    let (month, day, (hour, minute, second)) = (u8::from(at.month()), at.day(), at.to_hms());
+    format!("{} {month:02} {day:02} {hour:02}:{minute:02}:{second:02}", at.year())
 }
 
 #[cfg(test)]
