@@ -2,9 +2,12 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use binary::Binary;
+
+use crate::installation::installed;
+use crate::search_path;
 
 /// Variables of the ranks and their values; the last value of a name counts.
 type Set = Vec<(OsString, OsString)>;
@@ -12,7 +15,7 @@ type Set = Vec<(OsString, OsString)>;
 /// Has the loader look in our directory of other libraries' names first, unless the program needs the standard ABI and no
 /// other. A script may start anything, and a library of a program may need MPI where the program itself does not.
 pub fn prepare(program: &OsStr, search_path: Option<&OsStr>, set: &mut Set) {
-    let Some(directory) = directory() else { return };
+    let Some(directory) = installed(binary::DIRECTORY) else { return };
     let own = env::var_os("PATH");
     let file = binary::find(program, search_path.or(own.as_deref()));
     let binary = file.and_then(|file| Binary::read(&file).ok().flatten());
@@ -25,22 +28,11 @@ pub fn prepare(program: &OsStr, search_path: Option<&OsStr>, set: &mut Set) {
     }
 }
 
-/// The directory, where Alhena is installed with it.
-fn directory() -> Option<PathBuf> {
-    let own = env::current_exe().ok()?;
-    let directory = own.parent()?.parent()?.join(binary::DIRECTORY);
-    directory.is_dir().then_some(directory)
-}
-
 /// Puts a path before what the ranks would get.
 fn prepend(set: &mut Set, name: &str, path: &Path) {
-    let given = set.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value.clone());
-    let mut value = path.as_os_str().to_owned();
-    if let Some(rest) = given.or_else(|| env::var_os(name)).filter(|rest| !rest.is_empty()) {
-        value.push(":");
-        value.push(rest);
-    }
-    set.push((name.into(), value));
+    let given = set.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value.as_os_str());
+    let variable = search_path::before(name, path, given);
+    set.push(variable);
 }
 
 #[cfg(test)]

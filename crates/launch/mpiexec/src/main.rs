@@ -9,6 +9,7 @@ mod dialects;
 mod flags;
 mod help;
 mod hosts;
+mod installation;
 mod job;
 mod launcher;
 mod manual;

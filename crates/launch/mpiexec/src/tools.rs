@@ -6,7 +6,6 @@
 //!      └── after the job: alhena profile ◄──┘  reads the memory, writes the reports
 //! ```
 
-use std::env;
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -15,6 +14,7 @@ use std::process::Command;
 
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 
+use crate::installation;
 use crate::search_path::prepend;
 use crate::usage::UsageError;
 
@@ -167,8 +167,7 @@ fn memory(bytes: u64) -> std::io::Result<OwnedFd> {
 
 /// A file of this installation.
 fn installed(file: &'static str) -> Result<PathBuf, UsageError> {
-    let found = env::current_exe().ok().and_then(|own| Some(own.parent()?.parent()?.join(file)));
-    found.filter(|path| path.exists()).ok_or(UsageError::NotInstalled { file })
+    installation::installed(file).ok_or(UsageError::NotInstalled { file })
 }
 
 fn absolute(path: &Path) -> PathBuf {
