@@ -16,6 +16,7 @@ def cases():
         ("files of hosts that editors write", editors),
         ("refused: a host file without hosts", empty_files),
         ("refused: more ranks than there can be, without memory for them", sizes),
+        ("arguments of a program that are no text", any_bytes),
         ("-version and -help", information),
     ]
 
@@ -53,6 +54,14 @@ def refused(arguments, part):
     expect(result.code != 0 and not result.out, result)
     three_lines(result.err)
     expect(part in result.err, result)
+
+
+def any_bytes():
+    # The program gets the byte 255.
+    result = job("-n", 1, "sh", "-c", '[ "$0" = "$(printf "\\377")" ]', "\udcff")
+    expect(result.code == 0 and not result.err, result)
+    # As many words as mpiexec's own command lines have.
+    expect(job("-n", "\udcff").code == 2, "a count that is no number")
 
 
 def empty_files():

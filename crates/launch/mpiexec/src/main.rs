@@ -25,8 +25,11 @@ mod tools;
 mod usage;
 mod variables;
 
+use std::ffi::OsString;
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use options::Show;
 
@@ -34,25 +37,21 @@ use options::Show;
 const USAGE: u8 = 2;
 
 fn main() -> ExitCode {
-    if std::env::args_os().skip(1).eq(["-daemon"]) {
-        return rte::daemon(btl_vader::segment_bytes);
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    // Command lines of Alhena's own processes are text.
+    let text: Option<Vec<&str>> = words.iter().map(|word| word.to_str()).collect();
+    match text.as_deref().unwrap_or_default() {
+        ["-daemon"] => return rte::daemon(btl_vader::segment_bytes),
+        ["-manual"] => return print(&manual::page()),
+        ["-worker", address, seconds, file @ ..] => {
+            let file = file.first().map(Path::new);
+            let search = seconds.parse().map_or(rte::SEARCH, Duration::from_secs);
+            return rte::worker(address, search, file, btl_vader::segment_bytes);
+        }
+        [pmi::launch::FLAG, descriptor] => return spawned::run(descriptor),
+        _ => {}
     }
-    if std::env::args_os().skip(1).eq(["-manual"]) {
-        return print(&manual::page());
-    }
-    if let [flag, address, seconds, file @ ..] = &std::env::args().skip(1).collect::<Vec<_>>()[..]
-        && flag == "-worker"
-    {
-        let file = file.first().map(std::path::Path::new);
-        let search = seconds.parse().map_or(rte::SEARCH, std::time::Duration::from_secs);
-        return rte::worker(address, search, file, btl_vader::segment_bytes);
-    }
-    if let [flag, descriptor] = &std::env::args().skip(1).collect::<Vec<_>>()[..]
-        && flag == pmi::launch::FLAG
-    {
-        return spawned::run(descriptor);
-    }
-    let line = match command_line::parse(std::env::args_os().skip(1).collect()) {
+    let line = match command_line::parse(words) {
         Ok(line) => line,
         Err(error) => return refuse(&error, USAGE),
     };

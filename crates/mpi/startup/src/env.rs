@@ -376,8 +376,8 @@ fn environment() -> Info {
         return with_memory_kinds(told.into_iter().collect());
     }
     let mut info = Info::default();
-    if let Some(command) = std::env::args().next() {
-        info.set("command", &command);
+    if let Some(command) = std::env::args_os().next() {
+        info.set("command", &command.to_string_lossy());
     }
     if let Ok(directory) = std::env::current_dir() {
         info.set("wdir", &directory.to_string_lossy());
