@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 use time::format_description::well_known::Rfc3339;
 
 use crate::failure::Failure;
+use crate::programs;
 use crate::release::{LICENCE, Release};
 
 /// What is installed; the crates below them are what is released.
@@ -264,9 +265,5 @@ fn checksums(lock: &Path) -> Result<BTreeMap<(String, String), String>, Failure>
 fn run(release: &Release, program: &str, arguments: &[&str]) -> Result<Vec<u8>, Failure> {
     let step = format!("running {program} {}", arguments.join(" "));
     let next = format!("try it in {}", release.sources.display());
-    match Command::new(program).args(arguments).current_dir(&release.sources).output() {
-        Ok(output) if output.status.success() => Ok(output.stdout),
-        Ok(output) => Err(Failure::new(step, String::from_utf8_lossy(&output.stderr).trim(), next)),
-        Err(error) => Err(Failure::new(step, error, next)),
-    }
+    programs::run(Command::new(program).args(arguments).current_dir(&release.sources), step, &next)
 }

@@ -101,9 +101,7 @@ fn make(
     texts: &[(String, Vec<u8>)],
     package: &Package,
 ) -> Result<(String, Vec<u8>), Failure> {
-    let failed = |error| {
-        Failure::new(format!("packing {}", package.name), error, "see whether memory is left: free -h")
-    };
+    let failed = |error| Failure::packing(package.name, error);
     let mut files = match package.part {
         Some(part) => tree.of(Format::Deb, Some(part)).flat_map(|file| place(release, file, tree)).collect(),
         None => debug.iter().map(placed_debug).collect(),

@@ -11,6 +11,7 @@ use object::{Endianness, Object};
 
 use crate::failure::Failure;
 use crate::files::{Content, Tree};
+use crate::programs;
 
 /// What the programs and libraries of a tree need of a system.
 #[derive(Default, Debug, PartialEq, Eq)]
@@ -152,10 +153,5 @@ impl Drop for Scratch {
 fn run(objcopy: &str, arguments: &[&str], files: &[&Path]) -> Result<(), Failure> {
     let step = format!("running {objcopy} {}", arguments.join(" "));
     let next = "install binutils, or name another one by --objcopy";
-    let output = Command::new(objcopy).args(arguments).args(files).output();
-    match output {
-        Ok(output) if output.status.success() => Ok(()),
-        Ok(output) => Err(Failure::new(step, String::from_utf8_lossy(&output.stderr).trim(), next)),
-        Err(error) => Err(Failure::new(step, error, next)),
-    }
+    programs::run(Command::new(objcopy).args(arguments).args(files), step, next).map(drop)
 }

@@ -17,6 +17,11 @@ impl Failure {
         Failure { step: step.into(), seen: seen.to_string(), next: next.into() }
     }
 
+    /// Of packing something, which is done in memory.
+    pub fn packing(what: &str, seen: impl fmt::Display) -> Failure {
+        Failure::new(format!("packing {what}"), seen, "see whether memory is left: free -h")
+    }
+
     /// Of reading a file.
     pub fn reading(path: &Path, seen: impl fmt::Display) -> Failure {
         let next = format!("look at it: ls -l {}", path.display());

@@ -17,6 +17,7 @@ mod deb;
 mod elf;
 mod failure;
 mod files;
+mod programs;
 mod release;
 mod rpm;
 mod wheel;
@@ -78,7 +79,7 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
     let third_party = [("THIRD-PARTY.txt".to_owned(), licences)];
     add_texts(&mut tree, &third_party, &bill);
 
-    let packing = |error| Failure::new("packing an archive", error, "see whether memory is left: free -h");
+    let packing = |error| Failure::packing("an archive", error);
     let mut made = vec![
         archive::tarball(&release, &tree).map_err(packing)?,
         archive::debug(&release, &debug).map_err(packing)?,

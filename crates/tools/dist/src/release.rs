@@ -74,9 +74,7 @@ impl Release {
     pub fn source(&self, path: impl AsRef<Path>) -> PathBuf {
         self.sources.join(path)
     }
-}
 
-impl Release {
     /// The time of the release.
     pub fn time(&self) -> time::OffsetDateTime {
         let seconds = i64::try_from(self.epoch).unwrap_or(0);

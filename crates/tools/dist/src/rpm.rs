@@ -29,9 +29,8 @@ pub fn packages(release: &Release, tree: &Tree) -> Result<Vec<(String, Vec<u8>)>
         let files: Vec<&File> =
             tree.of(Format::Rpm, None).filter(|file| parts.contains(&file.part)).collect();
         let needs = Needs::of(files.iter().map(|file| (file.path.as_str(), &file.content)))?;
-        let bytes = make(release, name, title, &files, &needs).map_err(|error| {
-            Failure::new(format!("packing {name}"), error, "see whether memory is left: free -h")
-        })?;
+        let bytes =
+            make(release, name, title, &files, &needs).map_err(|error| Failure::packing(name, error))?;
         Ok((format!("{name}-{}-1.{}.rpm", release.version, release.processor.name()), bytes))
     };
     PACKAGES.iter().map(made).collect()

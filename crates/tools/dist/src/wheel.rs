@@ -33,7 +33,7 @@ pub fn wheel(release: &Release, tree: &Tree, texts: &Texts) -> Result<(String, V
     pack(&mut wheel, release, tree, texts, &tag)
         .and_then(|()| wheel.zip.finish())
         .map(|cursor| (format!("alhena-{}-{tag}.whl", release.version), cursor.into_inner()))
-        .map_err(|error| Failure::new("packing the wheel", error, "see whether memory is left: free -h"))
+        .map_err(|error| Failure::packing("the wheel", error))
 }
 
 fn pack(
