@@ -2,11 +2,12 @@
 //! compiled when a compiler asks for the first time: below the prefix, or below the user's cache where that is read-only.
 
 use std::collections::hash_map::DefaultHasher;
-use std::env;
 use std::fs;
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+use wrappers::{COMPILER, module_homes};
 
 use crate::failure::Failure;
 use crate::prefix::{self, Prefix};
@@ -14,8 +15,7 @@ use crate::prefix::{self, Prefix};
 /// In the order in which they are compiled.
 const SOURCES: [&str; 2] = ["mpi.f90", "mpi_f08.f90"];
 
-/// The notes beside modules.
-const COMPILER: &str = "compiler";
+/// The note beside modules of what the compiler has for `.true.`.
 const TRUE: &str = "true.value";
 
 /// The folder with the compiler's modules; none where the installation has no source of them.
@@ -25,7 +25,7 @@ pub fn folder(compiler: &[String], prefix: &Prefix) -> Result<Option<PathBuf>, F
         return Ok(None);
     }
     let key = key(compiler, &source);
-    let homes = homes(prefix);
+    let homes = module_homes(&prefix.lib());
     let name = |home: &PathBuf| home.join(&key);
     if let Some(there) = homes.iter().map(name).find(|folder| folder.join("mpi_f08.mod").exists()) {
         return Ok(Some(there));
@@ -48,16 +48,6 @@ pub fn folder(compiler: &[String], prefix: &Prefix) -> Result<Option<PathBuf>, F
         }
     }
     Err(Failure::Modules { compiler: compiler.join(" "), seen: last })
-}
-
-/// Where modules may be, the first choice first.
-fn homes(prefix: &Prefix) -> Vec<PathBuf> {
-    let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-    let cache = cache.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cache")));
-    [Some(prefix.lib().join("alhena/modules")), cache.map(|it| it.join("alhena"))]
-        .into_iter()
-        .flatten()
-        .collect()
 }
 
 /// What modules depend on: the compiler's program and version, and the source.

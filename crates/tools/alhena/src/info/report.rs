@@ -1,6 +1,6 @@
 //! Everything `alhena info` knows, ready to print or serialise.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use mca::{Level, Param, Range, Scope, Setting, Source, Values};
 use serde::Serialize;
@@ -35,18 +35,15 @@ pub struct Modules {
 
 /// The modules below the prefix and in the user's cache, which the wrappers have compiled.
 fn modules(prefix: &Path) -> Vec<Modules> {
-    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-    let cache = cache.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")));
-    let homes = [Some(prefix.join("lib/alhena/modules")), cache.map(|it| it.join("alhena"))];
-    let folders =
-        homes.into_iter().flatten().filter_map(|home| std::fs::read_dir(home).ok()).flatten().flatten();
+    let homes = wrappers::module_homes(&prefix.join("lib"));
+    let folders = homes.into_iter().filter_map(|home| std::fs::read_dir(home).ok()).flatten().flatten();
     let mut found: Vec<Modules> = folders.filter_map(|folder| noted(&folder.path())).collect();
     found.sort_by(|one, other| one.folder.cmp(&other.folder));
     found
 }
 
 fn noted(folder: &Path) -> Option<Modules> {
-    let text = std::fs::read_to_string(folder.join("compiler")).ok()?;
+    let text = std::fs::read_to_string(folder.join(wrappers::COMPILER)).ok()?;
     let (compiler, version) = text.split_once('\n')?;
     let (compiler, compiler_version) = (compiler.to_owned(), version.trim().to_owned());
     Some(Modules { compiler, compiler_version, folder: folder.display().to_string() })
