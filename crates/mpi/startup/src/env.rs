@@ -90,13 +90,13 @@ fn announce(t: &mut Token, level: i32, does: observe::State) {
 }
 
 /// Bytes of stack that `MPI_Init` and calls of the library need; the system's default is 8 MiB.
-const LEAST_STACK: u64 = 96 << 10;
+const LEAST_STACK: usize = 96 << 10;
 
 /// Ends a process whose stack is too small.
 fn check_stack() {
-    if let Some(bytes) = platform::thread::stack_bytes().filter(|&bytes| bytes < LEAST_STACK) {
+    if let Some(bytes) = platform::thread::stack_left().filter(|&bytes| bytes < LEAST_STACK) {
         give_up(&format!(
-            "alhena: MPI_Init: the stack is too small\n  seen: {} KiB, and the library needs {} KiB\n  \
+            "alhena: MPI_Init: the stack is too small\n  seen: {} KiB of it are left, and the library needs {} KiB\n  \
              next: raise `ulimit -s`, or the stack size of the thread that calls MPI_Init",
             bytes >> 10,
             LEAST_STACK >> 10
