@@ -41,7 +41,8 @@ const STACK: usize = 1 << 20;
 /// Bytes that the calling thread's stack may still grow by; `None`: no limit, none that is known, or the thread runs on a
 /// stack that the program made itself.
 ///
-/// What the system and the program laid on it before counts as used: arguments, environment, the frames of the callers.
+/// What the system and the program laid on it before counts as used: arguments, environment, the frames of the callers (so this one stands below them).
+#[inline(never)]
 pub fn stack_left() -> Option<usize> {
     let mark = 0_u8;
     let here = core::ptr::from_ref(core::hint::black_box(&mark)) as usize;
