@@ -41,7 +41,8 @@ const STACK: usize = 1 << 20;
 /// Bytes that the calling thread's stack may still grow by; `None`: no limit, none that is known, or the thread runs on a
 /// stack that the program made itself.
 ///
-/// What the system and the program laid on it before counts as used: arguments, environment, the frames of the callers (so this one stands below them).
+/// What the system and the program laid on it before counts as used: arguments, environment, the frames of the callers
+/// (so this function's own lies below them).
 #[inline(never)]
 pub fn stack_left() -> Option<usize> {
     let mark = 0_u8;
@@ -114,6 +115,7 @@ mod tests {
         };
         let thread = std::thread::Builder::new().stack_size(1 << 20).spawn(measure).unwrap();
         let left = thread.join().unwrap();
-        assert!((900 << 10..1 << 20).contains(&left), "{left} bytes are left of 1 MiB");
+        // The system's library may give a thread the larger stack of one that has ended.
+        assert!(left > 900 << 10, "{left} bytes are left of 1 MiB");
     }
 }
