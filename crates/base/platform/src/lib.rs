@@ -20,6 +20,7 @@
 //! | [`pidfd`]      | `pidfd_open(2)`, `pidfd_getfd(2)`, `poll(2)`    | noticing that a peer is gone, its descriptors |
 //! | [`presence`]   | `fcntl(2)`, `F_OFD_GETLK`                       | whether a process lives, whatever its namespaces |
 //! | [`private_block`] | `mmap(2)`, `MAP_HUGETLB`                  | large blocks of memory, on huge pages |
+//! | [`process_stat`] | `/proc/PID/stat`                             | what another process or thread does   |
 //! | [`processor`]  | `getcpu(2)`, `sched_getaffinity(2)`             | who shares a processor                |
 //! | [`ptracer`]    | `prctl(PR_SET_PTRACER)`                         | single copy under Yama                |
 //! | [`random`]     | `getrandom(2)`                                  | secrets by which processes know each other |
@@ -53,6 +54,7 @@ pub mod memory_file;
 pub mod pidfd;
 pub mod presence;
 pub mod private_block;
+pub mod process_stat;
 pub mod processor;
 pub mod ptracer;
 pub mod random;

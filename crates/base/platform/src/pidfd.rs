@@ -5,6 +5,8 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
+use crate::process_stat::Stat;
+
 /// A handle on a process: a pidfd, or where the kernel has none (before Linux 5.3, or under a seccomp profile) the
 /// number, which may name another process once this one was reaped.
 #[derive(Debug)]
@@ -44,10 +46,8 @@ impl Pidfd {
     /// Whether the process has ended (it may still be waiting to be reaped).
     pub fn has_ended(&self) -> bool {
         let Some(fd) = &self.fd else {
-            // The state stands behind the name, which may hold blanks and parentheses (proc(5)).
-            let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid)).unwrap_or_default();
-            let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
-            return state.is_none_or(|state| matches!(state, 'Z' | 'X'));
+            let text = std::fs::read_to_string(format!("/proc/{}/stat", self.pid)).unwrap_or_default();
+            return Stat::parse(&text).is_none_or(|stat| stat.has_ended());
         };
         let mut poll = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         // SAFETY: one valid entry; a timeout of 0 does not block.

@@ -7,6 +7,7 @@
 
 use std::time::{Duration, Instant};
 
+use platform::process_stat::Stat;
 use rustix::process::Pid;
 
 use crate::failure::{self, Culprit, Failure};
@@ -156,8 +157,8 @@ pub(crate) fn is_ending(pid: Pid) -> bool {
 fn is_exiting(path: &str) -> bool {
     const PF_EXITING: u64 = 4;
     let Ok(stat) = std::fs::read_to_string(path) else { return true };
-    let flags = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(6)?.parse().ok());
-    flags.is_some_and(|flags: u64| flags & PF_EXITING != 0)
+    let flags = Stat::parse(&stat).and_then(|stat| stat.number(9));
+    flags.is_some_and(|flags| flags & PF_EXITING != 0)
 }
 
 #[cfg(test)]

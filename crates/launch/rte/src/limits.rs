@@ -2,6 +2,7 @@
 
 use std::io;
 
+use platform::process_stat::Stat;
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit};
 
 /// Descriptors that the launcher needs for each rank: its connection, two pipes, two files, input, two processes.
@@ -63,10 +64,7 @@ pub fn behind(signal: i32, pid: Pid) -> Option<String> {
 /// Processor time of `pid` and of its children that it has waited for, in seconds.
 fn processor_seconds(pid: Pid) -> Option<f64> {
     let text = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
-    // The name, in parentheses, may hold anything. Fields 14 and 15 are user and system time.
-    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
-    let ticks: u64 = fields.get(11..13)?.iter().filter_map(|field| field.parse::<u64>().ok()).sum();
-    Some(ticks as f64 / TICKS)
+    Some(Stat::parse(&text)?.ticks()? as f64 / TICKS)
 }
 
 #[cfg(test)]

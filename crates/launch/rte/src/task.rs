@@ -2,12 +2,14 @@
 
 use std::fs;
 
+use platform::process_stat::Stat;
+
 /// A thread.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Task {
     /// Its number.
     pub thread: i32,
-    /// It sleeps until something wakes it; a stopped one, or one that waits for a disk, does not.
+    /// See [`Stat::sleeps`].
     pub sleeps: bool,
     /// Processor time that it has used, in the system's ticks.
     pub ticks: u64,
@@ -28,18 +30,14 @@ pub fn all(pid: i32) -> Option<Vec<Task>> {
     (!tasks.is_empty()).then_some(tasks)
 }
 
-/// A thread's line in `stat`: `number (name) state …`, of which the fields 14 and 15 are its times. `Some(None)`: it has ended.
+/// What its `stat` says of a thread; `Some(None)`: it has ended.
 fn parse(thread: i32, stat: &str) -> Option<Option<Task>> {
-    let (head, fields) = stat.rsplit_once(") ")?;
-    let (_, name) = head.split_once('(')?;
-    let fields: Vec<&str> = fields.split(' ').collect();
-    let state = *fields.first()?;
-    if state == "Z" || state == "X" {
+    let stat = Stat::parse(stat)?;
+    if stat.has_ended() {
         return Some(None);
     }
-    let ticks = fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?;
-    let is_librarys = name.starts_with("alhena");
-    Some(Some(Task { thread, sleeps: state == "S", ticks, is_librarys }))
+    let is_librarys = stat.name.starts_with("alhena");
+    Some(Some(Task { thread, sleeps: stat.sleeps(), ticks: stat.ticks()?, is_librarys }))
 }
 
 /// Whether a thread waits, without a limit of time, on a word of its process's own memory: then only another thread of the

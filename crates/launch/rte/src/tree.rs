@@ -5,6 +5,7 @@
 
 use std::fs;
 
+use platform::process_stat::Stat;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, set_child_subreaper, wait};
 
@@ -55,10 +56,9 @@ pub fn ancestors(pid: Pid) -> impl Iterator<Item = Pid> {
     std::iter::successors(Some(pid), |&pid| Pid::from_raw(parent_of(pid)?))
 }
 
-/// The fourth field of `/proc/PID/stat`; the second, the name, may hold blanks and parentheses.
 fn parent_of(pid: Pid) -> Option<i32> {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
-    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+    let text = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
+    Stat::parse(&text)?.number(4)?.try_into().ok()
 }
 
 fn parse_pid(text: &str) -> Option<Pid> {

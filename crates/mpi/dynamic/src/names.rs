@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use abi::{Error, Result};
 use ffi::StrOut;
 use objects::domain::Token;
+use platform::process_stat::Stat;
 
 use crate::call::dynamic_params;
 use crate::table::TABLE;
@@ -190,10 +191,10 @@ fn host() -> String {
     fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
 }
 
-/// The 22nd field of `/proc/PID/stat`; the second, the name, may hold blanks and parentheses.
+/// When a process began, in the system's ticks since its own start.
 fn started(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    Stat::parse(&text)?.number(22)
 }
 
 #[cfg(test)]
