@@ -1,5 +1,15 @@
 //! Time since the machine started: monotonic, the same for all processes of a node.
 
+use core::time::Duration;
+
+/// A time as the system's calls take it.
+pub(crate) fn timespec(time: Duration) -> libc::timespec {
+    libc::timespec {
+        tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: i64::from(time.subsec_nanos()),
+    }
+}
+
 /// Seconds and nanoseconds of `CLOCK_MONOTONIC`, as `(seconds, nanoseconds)`.
 fn monotonic() -> (i64, i64) {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };

@@ -4,6 +4,8 @@ use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
+use crate::clock::timespec;
+
 /// Sleeps until `fd` is readable, `limit` passes, or a signal comes. Whether it is readable.
 ///
 /// A number that is no open descriptor counts as readable, so that its user finds out.
@@ -23,10 +25,7 @@ fn readable(fd: RawFd) -> libc::pollfd {
 
 /// Sleeps until something holds for an entry. How many it holds for; negative: an error, as that of a signal.
 fn poll(entries: &mut [libc::pollfd], limit: Option<Duration>) -> i32 {
-    let limit = limit.map(|limit| libc::timespec {
-        tv_sec: i64::try_from(limit.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: i64::from(limit.subsec_nanos()),
-    });
+    let limit = limit.map(timespec);
     let limit = limit.as_ref().map_or(core::ptr::null(), core::ptr::from_ref);
     // SAFETY: the entries and the limit, if any, live during the call; no signal mask is given.
     unsafe { libc::ppoll(entries.as_mut_ptr(), entries.len() as libc::nfds_t, limit, core::ptr::null()) }

@@ -5,6 +5,8 @@
 use core::ptr;
 use core::time::Duration;
 
+use crate::clock::timespec;
+
 /// Sleeps until the word at `address` is woken, unless it no longer holds `expected`.
 ///
 /// Returns on a wake-up, when the value differs, on a signal, and spuriously; the caller looks again at what it
@@ -15,11 +17,7 @@ pub fn wait(address: usize, expected: u32) {
 
 /// As [`wait`], for at most `limit`.
 pub fn wait_for(address: usize, expected: u32, limit: Duration) {
-    let limit = libc::timespec {
-        tv_sec: i64::try_from(limit.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: i64::from(limit.subsec_nanos()),
-    };
-    wait_until(address, expected, &limit);
+    wait_until(address, expected, &timespec(limit));
 }
 
 fn wait_until(address: usize, expected: u32, limit: *const libc::timespec) {

@@ -5,6 +5,8 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::Instant;
 
+use crate::clock::timespec;
+
 /// Readable from the time that was set last, until another one is set.
 #[derive(Debug)]
 pub struct Timer(OwnedFd);
@@ -31,10 +33,7 @@ impl Timer {
         let value = at.map_or(zero, |at| {
             // All zeros would switch it off.
             let left = at.saturating_duration_since(Instant::now()).max(std::time::Duration::from_nanos(1));
-            libc::timespec {
-                tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
-                tv_nsec: i64::from(left.subsec_nanos()),
-            }
+            timespec(left)
         });
         let setting = libc::itimerspec { it_interval: zero, it_value: value };
         // SAFETY: the setting is readable, the old one is not asked for. It cannot fail for these values.
