@@ -34,7 +34,7 @@ pub struct Link<'g> {
     /// What it waits in.
     pub wait: &'g Wait,
     /// What of that the next rank does not bring about.
-    pub part: Option<&'g Part>,
+    pub part: &'g Part,
     /// The rank that does not.
     pub next: u32,
 }
@@ -121,7 +121,7 @@ impl Graph {
             for part in &wait.parts {
                 let bound = part.targets.ranks(self.size()).filter(|&next| is_bound[next as usize]);
                 let bound = bound.filter(|&next| !self.has_come(part, next));
-                links.extend(bound.map(|next| Link { rank, wait, part: Some(part), next }));
+                links.extend(bound.map(|next| Link { rank, wait, part, next }));
             }
         }
         links

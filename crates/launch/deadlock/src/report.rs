@@ -38,25 +38,17 @@ pub fn text(graph: &Graph, dead: &[u32], mut site: impl FnMut(u32, &Wait) -> (St
 }
 
 fn line(text: &mut String, link: &Link<'_>, site: &mut impl FnMut(u32, &Wait) -> (String, String)) {
-    let about = link.part.map_or(String::new(), detail);
-    let of_many = match (link.part, link.wait.parts.len()) {
-        (Some(_), 2..) if link.wait.need == Need::All => ", among others",
-        (Some(part), _) if part.need == Need::Any => ", or any other of its communicator",
-        (_, 2..) => ", or any other of its requests",
+    let of_many = match link.wait.parts.len() {
+        2.. if link.wait.need == Need::All => ", among others",
+        _ if link.part.need == Need::Any => ", or any other of its communicator",
+        2.. => ", or any other of its requests",
         _ => "",
     };
-    let verb = link.part.map_or("", |part| match part.kind {
-        Kind::Receive => " for a message of",
-        Kind::Send => " for a receive by",
-        Kind::Collective => " for",
-        Kind::Lock => " for a lock held by",
-        Kind::Epoch => " for the epoch of",
-        Kind::Other => " for",
-    });
+    let (kind, about) = (kind(link.part), detail(link.part));
     let (call, place) = site(link.rank, link.wait);
     let _ = writeln!(
         text,
-        "  rank {} waits in {}{verb} rank {}{about}{of_many}{place}",
+        "  rank {} waits in {} for {kind}rank {}{about}{of_many}{place}",
         link.rank,
         named(&call),
         link.next
@@ -70,15 +62,19 @@ fn named(call: &str) -> &str {
 /// What a wait is for, where no single rank is to be named.
 fn for_what(wait: &Wait, own: u32) -> String {
     let Some(part) = wait.parts.first() else { return " for nothing that can come".to_owned() };
-    let kind = match part.kind {
-        Kind::Receive => " for a message of",
-        Kind::Send => " for a receive by",
-        Kind::Lock => " for a lock held by",
-        Kind::Epoch => " for the epoch of",
-        Kind::Collective | Kind::Other => " for",
-    };
     let more = if wait.parts.len() > 1 { ", among others" } else { "" };
-    format!("{kind} {}{}{more}", ranks(&part.targets, own), detail(part))
+    format!(" for {}{}{}{more}", kind(part), ranks(&part.targets, own), detail(part))
+}
+
+/// What the targets of a part are to do, as words before them.
+fn kind(part: &Part) -> &'static str {
+    match part.kind {
+        Kind::Receive => "a message of ",
+        Kind::Send => "a receive by ",
+        Kind::Lock => "a lock held by ",
+        Kind::Epoch => "the epoch of ",
+        Kind::Collective | Kind::Other => "",
+    }
 }
 
 fn ranks(targets: &Targets, own: u32) -> String {
