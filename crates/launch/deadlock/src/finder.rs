@@ -45,21 +45,18 @@ impl Finder {
     /// Both snapshots of a rank are of one and the same wait, which it never left in between. So between the two all of them
     /// waited at the same time. Nothing where none of them has waited for `after`.
     pub fn look(&mut self, now: Snapshot, after: Duration) -> Found {
-        let graph = graph(&now, &now);
-        let dead = graph.dead();
-        let is_old = dead.iter().any(|&rank| now[rank as usize].waited >= after);
-        if !is_old {
+        let old_dead = |before: &Snapshot| {
+            let graph = graph(&now, before);
+            let dead = graph.dead();
+            dead.iter().any(|&rank| now[rank as usize].waited >= after).then_some(Found::Dead(graph, dead))
+        };
+        if old_dead(&now).is_none() {
             self.before = None;
             return Found::Nothing;
         }
-        let Some(before) = self.before.replace(now) else { return Found::LookAgain };
-        let Some(now) = &self.before else { return Found::Nothing };
-        let graph = self::graph(now, &before);
-        let dead = graph.dead();
-        match dead.iter().any(|&rank| now[rank as usize].waited >= after) {
-            true => Found::Dead(graph, dead),
-            false => Found::LookAgain,
-        }
+        let found = self.before.as_ref().and_then(old_dead).unwrap_or(Found::LookAgain);
+        self.before = Some(now);
+        found
     }
 }
 
