@@ -114,6 +114,13 @@ pub struct Part {
     pub context: u32,
 }
 
+impl Part {
+    /// Something that no rank of the job alone brings about, or of which that is not known.
+    pub fn outside() -> Part {
+        Part { kind: Kind::Other, need: Need::All, targets: Targets::Outside, tag: None, context: 0 }
+    }
+}
+
 /// What one thread waits for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Wait {
@@ -127,7 +134,7 @@ pub struct Wait {
     pub frames: Vec<u64>,
     /// How many of the parts are needed.
     pub need: Need,
-    /// What it is for. None: nothing that any rank can do will end it, if all are needed.
+    /// What it is for. Empty: it lacks nothing if all are needed, and never ends if any one is.
     pub parts: Vec<Part>,
 }
 

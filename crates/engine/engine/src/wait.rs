@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use btl::Sleep;
-use observe::{Kind, Need, Part, Targets, Wait};
+use observe::{Need, Part, Wait};
 use platform::waiter::Policy;
 use pml::ReqId;
 use waiting::{Host, How, Mode, Threads};
@@ -64,11 +64,9 @@ pub struct Reason {
 }
 
 impl Reason {
-    /// Something that no rank of the job alone brings about, or of which that is not known.
+    /// See [`Part::outside`].
     pub fn outside() -> Reason {
-        let part =
-            Part { kind: Kind::Other, need: Need::All, targets: Targets::Outside, tag: None, context: 0 };
-        Reason { call: "", need: Need::All, parts: vec![part] }
+        Reason { call: "", need: Need::All, parts: vec![Part::outside()] }
     }
 }
 

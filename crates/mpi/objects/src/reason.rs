@@ -40,7 +40,7 @@ pub fn of_requests(
         }
         None => None,
     });
-    let parts = parts.map(|awaited| awaited.map_or_else(outside, |awaited| of_awaited(state, awaited)));
+    let parts = parts.map(|awaited| awaited.map_or_else(Part::outside, |awaited| of_awaited(state, awaited)));
     Reason { call, need, parts: parts.collect() }
 }
 
@@ -48,7 +48,7 @@ pub fn of_requests(
 pub fn of_member(state: &State, comm: abi::Comm, rank: usize) -> Reason {
     let Ok(comm) = state.comm(comm) else { return Reason::outside() };
     let Some(&peer) = comm.peers.get(rank) else { return Reason::outside() };
-    let targets = rank_of(state, Peer(peer)).map_or(Targets::Outside, Targets::rank);
+    let targets = one(state, Peer(peer));
     let part = Part { kind: Kind::Other, need: Need::All, targets, tag: None, context: comm.context };
     Reason { call: "", need: Need::All, parts: vec![part] }
 }
@@ -57,8 +57,7 @@ pub fn of_member(state: &State, comm: abi::Comm, rank: usize) -> Reason {
 /// there.
 pub fn of_all_members(state: &State, comm: abi::Comm, number: u64) -> Reason {
     let Ok(comm) = state.comm(comm) else { return Reason::outside() };
-    let ranks: Option<Vec<u32>> = comm.peers.iter().map(|&peer| rank_of(state, Peer(peer))).collect();
-    let targets = ranks.map_or(Targets::Outside, |ranks| Targets::others(ranks, state.me()));
+    let targets = others(state, &comm.peers);
     let (kind, tag) = (Kind::Collective, Some(number as i32));
     let part = Part { kind, need: Need::All, targets, tag, context: comm.context };
     Reason { call: "", need: Need::All, parts: vec![part] }
@@ -70,15 +69,11 @@ fn of_awaited(state: &State, awaited: Awaited) -> Part {
         Awaited::Receive { peer, tag, context } => (Kind::Send, Some(peer), tag, context),
     };
     let (need, targets) = match peer {
-        Some(peer) => (Need::All, rank_of(state, peer).map_or(Targets::Outside, Targets::rank)),
+        Some(peer) => (Need::All, one(state, peer)),
         None => (Need::Any, members(state, context)),
     };
     let tag = (tag != abi::ANY_TAG).then_some(tag);
     Part { kind, need, targets, tag, context }
-}
-
-fn outside() -> Part {
-    Part { kind: Kind::Other, need: Need::All, targets: Targets::Outside, tag: None, context: 0 }
 }
 
 /// The rank of a process of the own job.
@@ -86,9 +81,18 @@ fn rank_of(state: &State, peer: Peer) -> Option<u32> {
     state.p2p.peers().own_rank(peer)
 }
 
+fn one(state: &State, peer: Peer) -> Targets {
+    rank_of(state, peer).map_or(Targets::Outside, Targets::rank)
+}
+
 /// The other processes that may send in a context.
 fn members(state: &State, context: u32) -> Targets {
-    let Some(comm) = state.comms.iter().find(|comm| comm.context == context) else { return Targets::Outside };
-    let ranks: Option<Vec<u32>> = comm.peers.iter().map(|&peer| rank_of(state, Peer(peer))).collect();
+    let comm = state.comms.iter().find(|comm| comm.context == context);
+    comm.map_or(Targets::Outside, |comm| others(state, &comm.peers))
+}
+
+/// These peers but this process itself.
+fn others(state: &State, peers: &[u32]) -> Targets {
+    let ranks: Option<Vec<u32>> = peers.iter().map(|&peer| rank_of(state, Peer(peer))).collect();
     ranks.map_or(Targets::Outside, |ranks| Targets::others(ranks, state.me()))
 }
