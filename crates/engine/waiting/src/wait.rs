@@ -337,10 +337,13 @@ fn park<H: Host>(
     while !parked.is_woken() {
         if waiter.idle() {
             display.begin();
-            while !parked.is_woken() && deadline.is_none_or(|deadline| Instant::now() < deadline) {
-                display.show(host, &mut *why);
+            loop {
                 let until = earliest([deadline, display.next]);
                 parked.sleep(until, |word, value| host.sleep_parked(word, value, until));
+                if parked.is_woken() || deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+                    break;
+                }
+                display.show(host, &mut *why);
             }
             break;
         }
@@ -397,7 +400,6 @@ fn sleep<H: Host, R>(
             display.begin();
             // Whatever has rung meanwhile ends the next of these sleeps at once.
             loop {
-                display.show(host, &mut *why);
                 let timer = earliest([looks.next(), display.next]);
                 host.sleep(armed, earliest([deadline, timer]));
                 let Some(timer) = timer else { break };
@@ -405,6 +407,7 @@ fn sleep<H: Host, R>(
                 if now < timer || deadline.is_some_and(|deadline| deadline <= now) || looks.look(host) {
                     break;
                 }
+                display.show(host, &mut *why);
             }
             host.with(|state| {
                 display.hide(state);
