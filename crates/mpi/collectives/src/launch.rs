@@ -22,7 +22,6 @@ use super::turns::{await_turn, queue, return_to};
 use objects::comm::Comm;
 use objects::domain::Token;
 use objects::handle::RequestKey;
-use objects::reason;
 use objects::state::State;
 use objects::wait::wait_actively_seen;
 
@@ -132,11 +131,9 @@ fn complete(t: &mut Token, mut running: Box<Running>) -> Result<()> {
     loop {
         let missing = Cell::new(None);
         // A nonblocking call goes on in whatever its members wait, so whom it lacks is not known.
-        let why = |state: &mut State| match missing.get().filter(|_| is_blocking) {
-            Some(Missing::Request(id)) => reason::of_request(state, id),
-            Some(Missing::Member(member)) => reason::of_member(state, comm, member as usize),
-            Some(Missing::Round(number)) => reason::of_all_members(state, comm, number),
-            None => Reason::outside(),
+        let why = |state: &mut State| {
+            let missing: Option<Missing> = missing.get().filter(|_| is_blocking);
+            missing.map_or_else(Reason::outside, |missing| missing.reason(state, comm))
         };
         let due = wait_actively_seen(t, why, |state| {
             for poll in 0..polls {

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use abi::{Address, Error, Result, Status};
 use coll::{Coll, Execution, Region, Schedule, State as Progress, Waiting};
-use engine::P2p;
+use engine::{P2p, Reason};
 use ffi::copies::Copies;
 use node::NodeArea;
 use pml::{Done, ReqId};
@@ -22,9 +22,10 @@ use super::port::{CorePort, InFlight, Wire};
 use super::signature::Signature;
 use objects::comm::{Comm, Held};
 use objects::datatype::TypeRef;
+use objects::reason;
 use objects::state::State;
 
-/// What a step of a schedule waits for.
+/// What a collective waits for, as far as that is one thing.
 #[derive(Clone, Copy)]
 pub(super) enum Missing {
     /// The end of this request.
@@ -33,6 +34,17 @@ pub(super) enum Missing {
     Member(u32),
     /// Some members have not come to the round of this number.
     Round(u64),
+}
+
+impl Missing {
+    /// What a call of `comm` is for that lacks this.
+    pub(super) fn reason(self, state: &State, comm: abi::Comm) -> Reason {
+        match self {
+            Missing::Request(id) => reason::of_request(state, id),
+            Missing::Member(member) => reason::of_member(state, comm, member as usize),
+            Missing::Round(number) => reason::of_all_members(state, comm, number),
+        }
+    }
 }
 
 /// One collective call on its way; afterwards kept by its communicator for the next call of its kind.

@@ -23,6 +23,7 @@ use super::check::{LogReads, Logged, Statement, disagreement};
 use super::kept;
 use super::mode::Mode;
 use super::reaches::Reach;
+use super::run::Missing;
 use super::slots::OfNode;
 use super::state::CollState;
 use super::turns::{return_at, return_to};
@@ -31,7 +32,6 @@ use node::NodeArea;
 use objects::comm::Slot;
 use objects::domain::Token;
 use objects::immediate::SENT;
-use objects::reason;
 use objects::state::State;
 use objects::wait::wait_actively_seen;
 use std::cell::Cell;
@@ -183,11 +183,10 @@ fn complete(t: &mut Token, comm: abi::Comm, started: Started<'_>) -> Result<()> 
     };
     let mut log_reads = LogReads::default();
     let mut started = Some(started);
-    let missing = Cell::new(Missing::Unknown);
-    let why = |state: &mut State| match missing.get() {
-        Missing::Member(member) => reason::of_member(state, comm, member),
-        Missing::Some(number) => reason::of_all_members(state, comm, number),
-        Missing::Unknown => Reason::outside(),
+    let missing = Cell::new(None);
+    let why = |state: &mut State| {
+        let missing: Option<Missing> = missing.get();
+        missing.map_or_else(Reason::outside, |missing| missing.reason(state, comm))
     };
     wait_actively_seen(t, why, |state| {
         let Started { exchange, logged } = started.as_mut()?;
@@ -196,7 +195,7 @@ fn complete(t: &mut Token, comm: abi::Comm, started: Started<'_>) -> Result<()> 
         let result = match over {
             true => exchange.result(),
             false => {
-                missing.set(Missing::of(exchange));
+                missing.set(missing_in(exchange));
                 match (state.loss_in(comm, exchange.awaited()), logged.as_ref()) {
                     (Some(lost), _) => Err(lost),
                     (None, Some(logged)) if log_reads.is_due(state) => {
@@ -218,25 +217,10 @@ fn complete(t: &mut Token, comm: abi::Comm, started: Started<'_>) -> Result<()> 
     })
 }
 
-/// What an exchange waits for.
-#[derive(Clone, Copy)]
-enum Missing {
-    /// The part of this member.
-    Member(usize),
-    /// Some members have not come to the exchange of this number.
-    Some(u64),
-    /// Something of its own, or of those that are not done with the last exchange.
-    Unknown,
-}
-
-impl Missing {
-    fn of(exchange: &Exchange<'_>) -> Missing {
-        match (exchange.awaited(), exchange.awaits_all()) {
-            (Some(member), _) => Missing::Member(member),
-            (None, Some(number)) => Missing::Some(number),
-            (None, None) => Missing::Unknown,
-        }
-    }
+/// What an exchange waits for; `None`: something of its own, or of members that are not done with the last exchange.
+fn missing_in(exchange: &Exchange<'_>) -> Option<Missing> {
+    let member = exchange.awaited().map(|member| Missing::Member(member as u32));
+    member.or_else(|| exchange.awaits_all().map(Missing::Round))
 }
 
 /// To be called after a failed poll, where processes share processors: keeps polling for at most `limit`, if this
