@@ -13,7 +13,7 @@
 use std::time::Duration;
 
 use deadlock::{Does, Found, Rank, Snapshot};
-use observe::{Section, State};
+use observe::{Section, Slot, State};
 
 use super::clock::no_later_than;
 use super::{Failure, Proxy};
@@ -52,7 +52,7 @@ impl Proxy {
         let sections = self.sections();
         let (after, _) = settings(&sections)?;
         let now = platform::clock::nanoseconds();
-        let is_old = sections.iter().any(|section| oldest(section, now) >= after);
+        let is_old = sections.iter().any(|section| oldest(&section.waits(), now) >= after);
         let snapshot = is_old.then(|| self.snapshot(&sections, now))?;
         Some(self.deadlocks.look(snapshot, after))
     }
@@ -65,13 +65,14 @@ impl Proxy {
 
     fn snapshot(&self, sections: &[Section], now: u64) -> Snapshot {
         let rank = |(slot, section): (usize, &Section)| {
-            let waited = oldest(section, now);
+            let slots = section.waits();
+            let waited = oldest(&slots, now);
             let state = &self.ranks[slot];
             let does = match (state.is_over(), section.state()) {
                 (true, State::Finalized) => Does::Ended,
                 // Whatever waits for a rank that has died learns of it.
                 (true, _) => Does::Runs,
-                (false, _) => does(section, state.pid()),
+                (false, _) => does(section, slots, state.pid()),
             };
             Rank { does, waited }
         };
@@ -81,9 +82,8 @@ impl Proxy {
     fn report_deadlock(&mut self, graph: &deadlock::graph::Graph, dead: &[u32]) {
         let sections = self.sections();
         let now = platform::clock::nanoseconds();
-        let waited =
-            dead.iter().filter_map(|&rank| sections.get(rank as usize)).map(|section| oldest(section, now));
-        let waited = waited.min().unwrap_or_default();
+        let dead_sections = dead.iter().filter_map(|&rank| sections.get(rank as usize));
+        let waited = dead_sections.map(|section| oldest(&section.waits(), now)).min().unwrap_or_default();
         let modules: Vec<_> = sections.iter().map(Section::modules).collect();
         let mut resolver = places::Resolver::new();
         let lines = deadlock::text(graph, dead, |rank, wait| {
@@ -109,15 +109,14 @@ fn settings(sections: &[Section]) -> Option<(Duration, bool)> {
     sections.iter().find_map(Section::deadlocks)
 }
 
-/// How long the oldest wait of a rank has lasted.
-fn oldest(section: &Section, now: u64) -> Duration {
-    let since = section.waits().iter().map(|slot| slot.wait.since).min();
+/// How long the oldest of a rank's waits has lasted.
+fn oldest(waits: &[Slot], now: u64) -> Duration {
+    let since = waits.iter().map(|slot| slot.wait.since).min();
     since.map_or(Duration::ZERO, |since| Duration::from_nanos(now.saturating_sub(since)))
 }
 
-/// Whether a rank that lives may do anything.
-fn does(section: &Section, pid: i32) -> Does {
-    let slots = section.waits();
+/// Whether a rank that lives, and waits in these slots, may do anything.
+fn does(section: &Section, slots: Vec<Slot>, pid: i32) -> Does {
     if section.state() != State::Running || section.unseen() != 0 || slots.is_empty() {
         return Does::Runs;
     }
