@@ -169,14 +169,9 @@ pub fn an_end_without_a_word_is_noticed<B: Btl>(mut world: Endpoints<B>) {
     assert_eq!(losses, 1, "losses for one end of a process");
 }
 
-/// A process that comes back announces it: later goodbyes and returns count, in whatever order the words arrive.
-pub fn who_comes_back_has_not_left<B: Btl>(mut world: Endpoints<B>) {
-    let (at, count) = (world.receiver(), world.ends.len() as u32);
-    if at == 0 {
-        return;
-    }
-    let (mut own, mut heard) = (Farewells::default(), Heard::default());
-    heard.messages = vec![false];
+/// Has the first process send one message to the one at `at`, so that each may miss the other; what that has received.
+fn meet<B: Btl>(world: &mut Endpoints<B>, at: usize) -> Heard {
+    let mut heard = Heard { messages: vec![false], ..Heard::default() };
     world.send(0, at, &[header(0)], &fill(0, 8), &mut |_| panic!("nothing else was sent"));
     let arrived = calls().any(|_| {
         heard.take(&mut world.ends[at]);
@@ -184,6 +179,16 @@ pub fn who_comes_back_has_not_left<B: Btl>(mut world: Endpoints<B>) {
         heard.is_complete()
     });
     assert!(arrived);
+    heard
+}
+
+/// A process that comes back announces it: later goodbyes and returns count, in whatever order the words arrive.
+pub fn who_comes_back_has_not_left<B: Btl>(mut world: Endpoints<B>) {
+    let (at, count) = (world.receiver(), world.ends.len() as u32);
+    if at == 0 {
+        return;
+    }
+    let (mut own, mut heard) = (Farewells::default(), meet(&mut world, at));
     if !world.ends[0].would_miss(Peer(at as u32)) {
         return;
     }
@@ -208,14 +213,7 @@ pub fn who_comes_back_learns_who_is_back<B: Btl>(mut world: Endpoints<B>) {
     if at == 0 {
         return;
     }
-    let mut heard = Heard { messages: vec![false], ..Heard::default() };
-    world.send(0, at, &[header(0)], &fill(0, 8), &mut |_| panic!("nothing else was sent"));
-    let arrived = calls().any(|_| {
-        heard.take(&mut world.ends[at]);
-        (0..at).for_each(|end| world.no_event(end));
-        heard.is_complete()
-    });
-    assert!(arrived);
+    meet(&mut world, at);
     let both = [(0, at), (at, 0)];
     if !both.iter().all(|&(end, peer)| world.ends[end].would_miss(Peer(peer as u32))) {
         return;
