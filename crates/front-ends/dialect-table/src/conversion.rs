@@ -56,6 +56,11 @@ pub fn generate(dialect: &Dialect) -> String {
     text
 }
 
+/// The conversions of what a status has.
+pub fn of_status(dialect: &Dialect) -> String {
+    open(dialect, "rank") + &open(dialect, "tag") + &errcode(dialect)
+}
+
 fn module(kind: &str, body: &str) -> String {
     format!("pub mod {kind} {{\n#![allow(dead_code, unused_imports)]\nuse super::*;\n{body}}}\n")
 }
@@ -175,16 +180,27 @@ fn errcode(dialect: &Dialect) -> String {
     )
 }
 
-/// The integer of a handle: the handle itself where it is one, else the number that the standard ABI has for it.
+/// The integer of a handle: the handle itself where it is one, else a number for each predefined handle, and ours for others.
 fn integers(dialect: &Dialect) -> String {
-    let numbers = dialect.number("COMM_WORLD").is_some();
     let body: String = HANDLES
         .iter()
         .map(|kind| {
             let handle = if *kind == "file" { "usize" } else { "Handle" };
-            let (of, to) = match numbers {
+            let (of, to) = match dialect.has_integers() {
                 true => ("it as i32".to_string(), format!("it as u32 as {handle}")),
-                false => (format!("{kind}::of(it) as i32"), format!("{kind}::to(it as u32 as usize)")),
+                false => {
+                    let known = dialect.integers(kind);
+                    (
+                        format!(
+                            "match {kind}::of(it) {{ {} dynamic => dynamic as i32 }}",
+                            arms(known.iter().copied())
+                        ),
+                        format!(
+                            "{kind}::to(match it {{ {} dynamic => dynamic as u32 as usize }})",
+                            arms(known.iter().map(|(ours, theirs)| (*theirs, *ours)))
+                        ),
+                    )
+                }
             };
             format!(
                 "pub fn {kind}_of(it: {handle}) -> i32 {{ {of} }}\n\

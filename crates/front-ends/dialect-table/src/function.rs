@@ -65,7 +65,7 @@ fn origin(function: &Function, values: &[&str]) -> String {
     let place = all.iter().position(|it| it.direction == Direction::Out);
     let place = place.or_else(|| all.iter().position(|it| it.word() == "str"));
     let place = place.expect("a function with callbacks gives an answer or has a name");
-    format!("let _origin = origin::call({}, &callers::CALLERS);", values[place])
+    format!("let _origin = origin::call({}, {}, &callers::CALLERS);", all[place].rust_name(), values[place])
 }
 
 /// A function that returns a value.

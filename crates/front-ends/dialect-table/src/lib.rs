@@ -29,8 +29,36 @@ use function_table::Table;
 pub struct Dialect {
     /// The name of the library whose ABI it is.
     pub name: &'static str,
+    /// The name that programs need its C library by.
+    pub soname: &'static str,
+    /// Whether buffers of the module `mpi_f08` come as descriptors, in the compiler's own form; else as addresses.
+    pub has_descriptors: bool,
     /// Its constants, in the table's order.
     pub constants: Vec<Constant>,
+    /// The COMMON blocks of Fortran programs.
+    pub commons: Vec<Common>,
+    /// What the compiled modules of Fortran have beside procedures.
+    pub modules: Vec<Module>,
+}
+
+/// Names in compiled modules of Fortran.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Module {
+    /// What they are: `variable`, `equal`, `unequal`, or `size` with the bytes.
+    pub role: String,
+    /// The names; braces stand for the type of handle.
+    pub names: Vec<String>,
+}
+
+/// A COMMON block of Fortran programs, or another object whose parts mean something by their addresses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Common {
+    /// Its symbol.
+    pub symbol: String,
+    /// Its bytes.
+    pub bytes: usize,
+    /// What is in it, without `MPI_`, and where that begins.
+    pub places: Vec<(String, usize)>,
 }
 
 /// A constant that both ABIs have.
@@ -73,7 +101,7 @@ const OPEN_MPI: &str = include_str!("../tables/open-mpi.table");
 /// # Errors
 /// The first line that cannot be read. The tables are compiled in, so an error is a defect of the build.
 pub fn mpich() -> Result<Dialect, String> {
-    Ok(Dialect { name: "MPICH", constants: parse::constants(MPICH)? })
+    Dialect::read("MPICH", "libmpi.so.12", MPICH)
 }
 
 /// Open MPI's ABI.
@@ -81,13 +109,40 @@ pub fn mpich() -> Result<Dialect, String> {
 /// # Errors
 /// As [`mpich`].
 pub fn open_mpi() -> Result<Dialect, String> {
-    Ok(Dialect { name: "Open MPI", constants: parse::constants(OPEN_MPI)? })
+    Dialect::read("Open MPI", "libmpi.so.40", OPEN_MPI)
 }
 
 impl Dialect {
+    fn read(name: &'static str, soname: &'static str, table: &str) -> Result<Dialect, String> {
+        let (constants, commons, modules) = parse::table(table)?;
+        Ok(Dialect { name, soname, has_descriptors: name == "MPICH", constants, commons, modules })
+    }
+
     /// The constants of a kind.
     pub fn of<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Constant> {
         self.constants.iter().filter(move |constant| constant.kind == kind)
+    }
+
+    /// Our values of a kind, and the integers that Fortran programs have for them: those of C, unless they have their own.
+    pub fn integers<'a>(&'a self, kind: &'a str) -> Vec<(i64, i64)> {
+        let ours = |name: &str| self.constants.iter().find(|it| it.kind == kind && it.name == name);
+        let named = self.named_integers(kind).into_iter();
+        named.filter_map(|(name, integer)| Some((ours(name)?.ours, integer))).collect()
+    }
+
+    /// The names of handles of a kind and their integers in Fortran.
+    pub fn named_integers<'a>(&'a self, kind: &str) -> Vec<(&'a str, i64)> {
+        let of = |kind: &str| -> Vec<(&'a str, i64)> {
+            let kind = self.constants.iter().filter(|constant| constant.kind == kind);
+            kind.filter_map(|it| Some((it.name.as_str(), it.theirs.number()?))).collect()
+        };
+        let own = of(&format!("{kind}_integer"));
+        if own.is_empty() { of(kind) } else { own }
+    }
+
+    /// Whether handles are integers, and not addresses of objects.
+    pub fn has_integers(&self) -> bool {
+        self.number("COMM_WORLD").is_some()
     }
 
     /// The number that a constant has there.
@@ -102,6 +157,11 @@ pub fn generate(dialect: &Dialect, table: &Table) -> String {
     format!("{}\n{}\n{functions}", conversion::generate(dialect), conversion::statics(dialect))
 }
 
+/// The conversions of what a status has: the modules `rank`, `tag` and `errcode`.
+pub fn of_status(dialect: &Dialect) -> String {
+    conversion::of_status(dialect)
+}
+
 /// What the tables cannot say, and the same in all dialects: the sources of further modules of a front-end.
 const TEMPLATES: [(&str, &str); 4] = [
     ("attribute.rs", include_str!("../templates/attribute.rs")),
@@ -114,11 +174,12 @@ const TEMPLATES: [(&str, &str); 4] = [
 ///
 /// # Panics
 /// Where cargo or the system's linker is not as it must be.
-pub fn build(soname: &str, dialect: &Dialect) {
+pub fn build(dialect: &Dialect) {
     println!("cargo::rerun-if-changed=build");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     function_table::link::name_the_library(
-        soname,
+        dialect.soname,
+        &["libmpi_abi.so.1"],
         &[
             // MPI_X jumps to the PMPI_X beside it. Data stays where the executable has it.
             "-Wl,-Bsymbolic-functions",

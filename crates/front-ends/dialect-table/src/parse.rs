@@ -1,22 +1,47 @@
 //! From text to constants.
 
-use crate::{Constant, Value};
+use crate::{Common, Constant, Module, Value};
 
 /// Reads a table; every constant must be one of the standard ABI.
-pub fn constants(text: &str) -> Result<Vec<Constant>, String> {
-    let mut constants = Vec::new();
+pub fn table(text: &str) -> Result<(Vec<Constant>, Vec<Common>, Vec<Module>), String> {
+    let (mut constants, mut commons, mut modules) = (Vec::new(), Vec::new(), Vec::new());
     for (number, line) in text.lines().enumerate() {
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
+        let at_line = |what| format!("line {}: {what}", number + 1);
         let mut words = line.split_whitespace();
-        let kind = words.next().unwrap_or_default();
-        for word in words {
-            constants.push(constant(kind, word).map_err(|what| format!("line {}: {what}", number + 1))?);
+        match words.next().unwrap_or_default() {
+            "common" => commons.push(common(words).map_err(at_line)?),
+            "module" => modules.push(module(words).map_err(at_line)?),
+            kind => {
+                for word in words {
+                    constants.push(constant(kind, word).map_err(at_line)?);
+                }
+            }
         }
     }
-    Ok(constants)
+    Ok((constants, commons, modules))
+}
+
+/// `mpipriv1_ 28 BOTTOM IN_PLACE+4`
+fn common<'a>(mut words: impl Iterator<Item = &'a str>) -> Result<Common, String> {
+    let symbol = words.next().ok_or("a COMMON block has no name")?.to_string();
+    let bytes = words.next().and_then(|bytes| bytes.parse().ok());
+    let bytes = bytes.ok_or_else(|| format!("{symbol}: no number of bytes"))?;
+    let place = |word: &str| {
+        let (name, offset) = word.split_once('+').unwrap_or((word, "0"));
+        let offset = offset.parse().map_err(|_| format!("{offset} is no number"))?;
+        Ok((name.to_string(), offset))
+    };
+    Ok(Common { symbol, bytes, places: words.map(place).collect::<Result<_, String>>()? })
+}
+
+/// `equal __mpi_constants_MOD_{}eq`
+fn module<'a>(mut words: impl Iterator<Item = &'a str>) -> Result<Module, String> {
+    let role = words.next().ok_or("names of modules have no role")?.to_string();
+    Ok(Module { role, names: words.map(str::to_string).collect() })
 }
 
 fn constant(kind: &str, word: &str) -> Result<Constant, String> {
@@ -44,19 +69,27 @@ mod tests {
 
     #[test]
     fn a_bad_line_is_named_with_what_is_wrong() {
-        assert_eq!(constants("\nrank ANY_SOURCE").unwrap_err(), "line 2: ANY_SOURCE: no value");
+        assert_eq!(table("\nrank ANY_SOURCE").unwrap_err(), "line 2: ANY_SOURCE: no value");
         assert_eq!(
-            constants("rank NO_SOURCE=1").unwrap_err(),
+            table("rank NO_SOURCE=1").unwrap_err(),
             "line 1: MPI_NO_SOURCE is not a constant of the standard ABI"
         );
-        assert_eq!(constants("rank ANY_SOURCE=1x").unwrap_err(), "line 1: 1x is no number");
+        assert_eq!(table("rank ANY_SOURCE=1x").unwrap_err(), "line 1: 1x is no number");
     }
 
     #[test]
     fn values_are_numbers_or_objects() {
-        let read = constants("comm COMM_WORLD=0x44000000 COMM_SELF=ompi_mpi_comm_self").unwrap();
+        let (read, ..) = table("comm COMM_WORLD=0x44000000 COMM_SELF=ompi_mpi_comm_self").unwrap();
         assert_eq!(read[0].theirs, Value::Number(0x4400_0000));
         assert_eq!(read[0].ours, 0x101);
         assert_eq!(read[1].theirs, Value::Symbol("ompi_mpi_comm_self".into()));
+    }
+
+    #[test]
+    fn common_blocks_have_places() {
+        let (_, read, _) = table("common mpipriv1_ 28 BOTTOM IN_PLACE+4").unwrap();
+        assert_eq!((read[0].symbol.as_str(), read[0].bytes), ("mpipriv1_", 28));
+        assert_eq!(read[0].places, [("BOTTOM".to_string(), 0), ("IN_PLACE".to_string(), 4)]);
+        assert_eq!(table("common a_ BOTTOM").unwrap_err(), "line 1: a_: no number of bytes");
     }
 }

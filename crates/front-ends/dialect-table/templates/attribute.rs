@@ -17,8 +17,10 @@ pub unsafe fn give(key: i32, value: P, flag: P) {
     if value.is_null() || flag.is_null() || unsafe { *flag.cast::<i32>() } == 0 {
         return;
     }
-    // SAFETY: as above; a predefined attribute points to a number.
-    let number = || unsafe { *(*value.cast::<*const i32>()) };
+    // Fortran has integers for values.
+    let is_integer = origin::has_integers(value);
+    // SAFETY: as above; a predefined attribute points to a number, or is one.
+    let number = || unsafe { if is_integer { *value.cast::<i64>() as i32 } else { *(*value.cast::<*const i32>()) } };
     let (at, content) = match keyval::of(key) {
         abi::IO => (0, rank::to(number())),
         abi::HOST => (1, rank::to(number())),
@@ -27,6 +29,11 @@ pub unsafe fn give(key: i32, value: P, flag: P) {
         abi::WIN_MODEL => (8 + model::to(number()).clamp(0, 2) as usize, model::to(number())),
         _ => return,
     };
+    if is_integer {
+        // SAFETY: as above.
+        unsafe { *value.cast::<i64>() = i64::from(content) };
+        return;
+    }
     CONTENT[at].store(content, Ordering::Relaxed);
     // SAFETY: as above.
     unsafe { *value.cast::<*const i32>() = CONTENT[at].as_ptr() };

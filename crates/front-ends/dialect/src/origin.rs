@@ -8,16 +8,29 @@ unsafe extern "C" {
     /// The next call of this thread that has the place among its arguments has functions that the table calls; the number is
     /// that of the table's layout.
     fn alhena_call_origin_1(place: usize, callers: Option<&'static Callers>);
+
+    /// Whose call that was stated to be which has the place among its arguments, if it was.
+    fn alhena_stated_origin_1(place: usize) -> Option<&'static Callers>;
 }
 
 /// A call with functions of the program, under way.
 pub struct Call;
 
-/// States whose the functions are of the call that comes next and has `place` among its arguments.
-pub fn call(place: P, callers: &'static Callers) -> Call {
+/// States whose the functions are of the call that comes next and has `place` among its arguments: the dialect's, unless the
+/// call that has `theirs` among its arguments was stated to be Fortran's.
+pub fn call<T>(theirs: *mut T, place: P, callers: &'static Callers) -> Call {
     // SAFETY: the table stays, and is of that layout.
-    unsafe { alhena_call_origin_1(place.addr(), Some(callers)) };
+    unsafe {
+        let callers = alhena_stated_origin_1(theirs.addr()).unwrap_or(callers);
+        alhena_call_origin_1(place.addr(), Some(callers));
+    }
     Call
+}
+
+/// Whether the call that has the place among its arguments has attributes that are integers.
+pub fn has_integers(place: P) -> bool {
+    // SAFETY: as above.
+    unsafe { alhena_stated_origin_1(place.addr()) }.is_some_and(|callers| callers.attributes_are_integers)
 }
 
 impl Drop for Call {

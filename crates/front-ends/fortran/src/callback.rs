@@ -14,7 +14,7 @@ use ffi::Callers;
 use crate::handle::{self, Kind};
 use crate::names::{address_of, aliases};
 use crate::place::P;
-use crate::{attribute, logical, origin};
+use crate::{attribute, library, logical, origin};
 
 const _: () = assert!(cfg!(target_endian = "little"), "the first half of a handle is its integer");
 
@@ -81,11 +81,12 @@ pub mod direct {
     // All of these are called with the address of a procedure of the program, as `MPI_Comm_create_keyval` and the others got
     // it; the arguments that go by address are places here.
 
-    use abi::{Address, Datatype, Status};
+    use abi::{Address, Datatype};
 
     use super::Value;
     use crate::place::P;
-    use crate::{handle, logical};
+    use crate::status::Status;
+    use crate::{library, logical, status};
 
     pub unsafe extern "C-unwind" fn copy<V: Value>(
         function: usize,
@@ -96,7 +97,7 @@ pub mod direct {
         copy: &mut Address,
         flag: &mut i32,
     ) -> i32 {
-        let (mut object, mut key, mut extra) = (handle::number(object), key, V::of(extra.0 as i64));
+        let (mut object, mut key, mut extra) = (library::object(object), key, V::of(extra.0 as i64));
         let mut value = V::of(value.0 as i64);
         let (mut new, mut yes, mut code) = (value, 0, 0);
         // SAFETY: a procedure of this type, and places for its arguments: see the head of the module.
@@ -113,7 +114,7 @@ pub mod direct {
         }
         *flag = logical::of(yes);
         *copy = Address(new.into() as usize);
-        code
+        library::code(code)
     }
 
     pub unsafe extern "C-unwind" fn delete<V: Value>(
@@ -123,7 +124,7 @@ pub mod direct {
         value: Address,
         extra: Address,
     ) -> i32 {
-        let (mut object, mut key, mut extra) = (handle::number(object), key, V::of(extra.0 as i64));
+        let (mut object, mut key, mut extra) = (library::object(object), key, V::of(extra.0 as i64));
         let (mut value, mut code) = (V::of(value.0 as i64), 0);
         // SAFETY: a procedure of this type, and places for its arguments: see the head of the module.
         unsafe {
@@ -135,28 +136,56 @@ pub mod direct {
                 &mut code,
             );
         }
-        code
+        library::code(code)
     }
 
-    pub unsafe extern "C-unwind" fn query(function: usize, extra: Address, status: &mut Status) -> i32 {
+    /// Calls an error handler of the program over a dialect; over the standard ABI C itself calls it.
+    pub unsafe extern "C-unwind" fn error_handler(object: *mut usize, code: *mut i32) {
+        // SAFETY: both places are C's, and the handler of the program is this thread's due one.
+        unsafe {
+            let (mut object, mut number) = (library::object(*object), library::code_to(*code));
+            program!(crate::origin::due_handler(), (i32, i32))(&mut object, &mut number);
+            *code = library::code(number);
+        }
+    }
+
+    pub unsafe extern "C-unwind" fn reduce<N>(
+        function: usize,
+        input: Address,
+        in_out: Address,
+        length: &mut N,
+        datatype: &mut Datatype,
+    ) {
+        type Program<N> = unsafe extern "C-unwind" fn(P, P, *mut N, *mut i32);
+        let mut datatype = library::datatype(datatype.0);
+        // SAFETY: a procedure of this type, and places for its arguments: see the head of the module.
+        unsafe {
+            let program = core::mem::transmute::<usize, Program<N>>(function);
+            program(input.0 as P, in_out.0 as P, length, &mut datatype);
+        }
+    }
+
+    pub unsafe extern "C-unwind" fn query(function: usize, extra: Address, status: &mut abi::Status) -> i32 {
         let (mut extra, mut code) = (extra.0 as i64, 0);
         // SAFETY: a procedure of this type, and places for its arguments: see the head of the module.
-        unsafe { program!(function, (i64, Status, i32))(&mut extra, status, &mut code) };
-        code
+        status::given(status, |place| unsafe {
+            program!(function, (i64, Status, i32))(&mut extra, place, &mut code);
+        });
+        library::code(code)
     }
 
     pub unsafe extern "C-unwind" fn free(function: usize, extra: Address) -> i32 {
         let (mut extra, mut code) = (extra.0 as i64, 0);
         // SAFETY: a procedure of this type, and places for its arguments: see the head of the module.
         unsafe { program!(function, (i64, i32))(&mut extra, &mut code) };
-        code
+        library::code(code)
     }
 
     pub unsafe extern "C-unwind" fn cancel(function: usize, extra: Address, complete: i32) -> i32 {
         let (mut extra, mut complete, mut code) = (extra.0 as i64, logical::to(complete), 0);
         // SAFETY: a procedure of this type, and places for its arguments: see the head of the module.
         unsafe { program!(function, (i64, i32, i32))(&mut extra, &mut complete, &mut code) };
-        code
+        library::code(code)
     }
 
     pub unsafe extern "C-unwind" fn extent(
@@ -165,10 +194,10 @@ pub mod direct {
         extent: &mut isize,
         extra: Address,
     ) -> i32 {
-        let (mut datatype, mut extra, mut code) = (handle::number(datatype.0), extra.0 as i64, 0);
+        let (mut datatype, mut extra, mut code) = (library::datatype(datatype.0), extra.0 as i64, 0);
         // SAFETY: a procedure of this type, and places for its arguments: see the head of the module.
         unsafe { program!(function, (i32, isize, i64, i32))(&mut datatype, extent, &mut extra, &mut code) };
-        code
+        library::code(code)
     }
 
     macro_rules! conversions {
@@ -178,7 +207,7 @@ pub mod direct {
                 extra: Address,
             ) -> i32 {
                 type Program = unsafe extern "C-unwind" fn(P, *mut i32, *mut $count, P, *mut i64, *mut i64, *mut i32);
-                let (mut datatype, mut count, mut position) = (handle::number(datatype.0), count, position);
+                let (mut datatype, mut count, mut position) = (library::datatype(datatype.0), count, position);
                 let (mut extra, mut code) = (extra.0 as i64, 0);
                 // Buffers go as `TYPE(C_PTR), VALUE`.
                 // SAFETY: a procedure of this type, and places for its arguments: see the head of the module.
@@ -187,7 +216,7 @@ pub mod direct {
                     let (user, file) = (user.0 as P, file.0 as P);
                     program(user, &mut datatype, &mut count, file, &mut position, &mut extra, &mut code);
                 }
-                code
+                library::code(code)
             }
         )* };
     }
@@ -290,6 +319,10 @@ conversions! {
 /// The procedures of the program, and attributes of `MPI_ADDRESS_KIND`.
 pub static FORTRAN: Callers = Callers {
     attributes_are_integers: true,
+    // Over the standard ABI the first half of a handle is its integer.
+    error_handler: if library::IS_STANDARD { None } else { Some(direct::error_handler) },
+    reduce: if library::IS_STANDARD { None } else { Some(direct::reduce) },
+    reduce_large: if library::IS_STANDARD { None } else { Some(direct::reduce) },
     copy: Some(direct::copy::<i64>),
     delete: Some(direct::delete::<i64>),
     query: Some(direct::query),
@@ -427,7 +460,7 @@ unsafe extern "C" fn null_delete(_: P, _: P, _: P, _: P, code: *mut i32) {
 
 unsafe extern "C" fn null_conversion(_: P, _: P, _: P, _: P, _: P, _: P, code: *mut i32) {
     // SAFETY: as above.
-    unsafe { *code = abi::ERR_CONVERSION };
+    unsafe { *code = library::ERR_CONVERSION };
 }
 
 /// Procedures of the interfaces that are numbers in C: known by their addresses, which are the program's, and of use when a
@@ -438,7 +471,7 @@ macro_rules! predefined {
 
         fn predefined(program: P) -> Option<P> {
             $( if [$( address_of!($name) ),*].contains(&program) {
-                return Some(abi::$value as P);
+                return Some(library::$value as usize as P);
             } )*
             None
         }
@@ -470,4 +503,26 @@ predefined! {
         mpi_conversion_fn_null_ mpi_conversion_fn_null__ mpi_conversion_fn_null MPI_CONVERSION_FN_NULL
         mpi_conversion_fn_null_c_ mpi_conversion_fn_null_c__ mpi_conversion_fn_null_c MPI_CONVERSION_FN_NULL_C
     ]
+}
+
+// The same in the compiled modules of other libraries.
+#[cfg(dialect)]
+mod module {
+    #![allow(non_snake_case)]
+    use super::{dup, null_conversion, null_copy, null_delete};
+    use crate::names::aliases;
+
+    aliases! { null_copy:
+        __mpi_f08_callbacks_MOD_mpi_comm_null_copy_fn __mpi_f08_callbacks_MOD_mpi_type_null_copy_fn
+        __mpi_f08_callbacks_MOD_mpi_win_null_copy_fn
+    }
+    aliases! { dup:
+        __mpi_f08_callbacks_MOD_mpi_comm_dup_fn __mpi_f08_callbacks_MOD_mpi_type_dup_fn
+        __mpi_f08_callbacks_MOD_mpi_win_dup_fn
+    }
+    aliases! { null_delete:
+        __mpi_f08_callbacks_MOD_mpi_comm_null_delete_fn __mpi_f08_callbacks_MOD_mpi_type_null_delete_fn
+        __mpi_f08_callbacks_MOD_mpi_win_null_delete_fn
+    }
+    aliases! { null_conversion: __mpi_f08_callbacks_MOD_mpi_conversion_fn_null }
 }

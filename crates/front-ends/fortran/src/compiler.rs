@@ -3,7 +3,7 @@
 use core::ffi::CStr;
 
 use crate::place::P;
-use crate::{logical, origin};
+use crate::{library, logical, origin};
 
 unsafe extern "C" {
     fn PMPI_Info_create(info: P) -> i32;
@@ -52,7 +52,7 @@ extern "C" fn tell() {
         return;
     }
     let (mut yes, mut no, mut is_set) = (stated.unwrap_or(1), 0_i32, 0_i32);
-    let mut info = abi::INFO_NULL.0;
+    let mut info = library::info_null();
     // SAFETY: the functions may be called at any time; all answers have places of their own.
     unsafe {
         PMPI_Abi_get_fortran_booleans(4, &raw mut yes as P, &raw mut no as P, &raw mut is_set as P);
@@ -62,7 +62,7 @@ extern "C" fn tell() {
             logical::set_true(yes);
         }
         PMPI_Abi_get_fortran_info(&raw mut info as P);
-        if info != abi::INFO_NULL.0 {
+        if info != library::info_null() {
             PMPI_Info_free(&raw mut info as P);
             return;
         }

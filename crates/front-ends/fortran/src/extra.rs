@@ -1,10 +1,13 @@
 //! What Fortran alone has, and procedures of MPI-1 that programs still call (MPI-5.0 chapter 17).
 
+use crate::descriptor::Descriptor;
 use crate::handle::{self, Kind};
+use crate::library;
 use crate::logical;
 use crate::names::aliases;
 use crate::place::{P, give};
-use crate::section::Descriptor;
+use crate::status::Status;
+use crate::{callback, origin};
 
 /// C functions by one of their two names.
 macro_rules! c_functions {
@@ -39,7 +42,7 @@ macro_rules! procedures {
         $(|$c:ident|)? ($($argument:ident: $kind:ty),*) $(-> $returns:ty)? $body:block )*) => { $(
         // SAFETY: the program's arguments, under MPI's contract.
         #[unsafe(no_mangle)]
-        unsafe extern "C" fn $main($($argument: $kind),*) $(-> $returns)? {
+        pub unsafe extern "C" fn $main($($argument: $kind),*) $(-> $returns)? {
             $( let $c = &MPI; )?
             // SAFETY: as above.
             #[allow(unused_unsafe)]
@@ -47,7 +50,7 @@ macro_rules! procedures {
         }
         // SAFETY: as above.
         #[unsafe(no_mangle)]
-        unsafe extern "C" fn $pmain($($argument: $kind),*) $(-> $returns)? {
+        pub unsafe extern "C" fn $pmain($($argument: $kind),*) $(-> $returns)? {
             $( let $c = &PMPI; )?
             // SAFETY: as above.
             #[allow(unused_unsafe)]
@@ -62,7 +65,7 @@ procedures! {
     mpi_sizeof_f08ts_ mpi_sizeof mpi_sizeof__ MPI_SIZEOF, pmpi_sizeof_f08ts_ pmpi_sizeof__ pmpi_sizeof PMPI_SIZEOF
     (x: *const Descriptor, size: *mut i32, ierror: *mut i32) {
         *size = Descriptor::bytes(&*x) as i32;
-        give(ierror, abi::SUCCESS);
+        give(ierror, library::SUCCESS);
     }
 
     mpi_f_sync_reg_ mpi_f_sync_reg__ mpi_f_sync_reg MPI_F_SYNC_REG,
@@ -73,16 +76,16 @@ procedures! {
 
     mpi_status_f2f08_ mpi_status_f2f08__ mpi_status_f2f08 MPI_STATUS_F2F08,
     pmpi_status_f2f08_ pmpi_status_f2f08__ pmpi_status_f2f08 PMPI_STATUS_F2F08
-    (from: *const [i32; 8], to: *mut [i32; 8], ierror: *mut i32) {
+    (from: *const Status, to: *mut Status, ierror: *mut i32) {
         *to = *from;
-        give(ierror, abi::SUCCESS);
+        give(ierror, library::SUCCESS);
     }
 
     mpi_status_f082f_ mpi_status_f082f__ mpi_status_f082f MPI_STATUS_F082F,
     pmpi_status_f082f_ pmpi_status_f082f__ pmpi_status_f082f PMPI_STATUS_F082F
-    (from: *const [i32; 8], to: *mut [i32; 8], ierror: *mut i32) {
+    (from: *const Status, to: *mut Status, ierror: *mut i32) {
         *to = *from;
-        give(ierror, abi::SUCCESS);
+        give(ierror, library::SUCCESS);
     }
 
     mpi_handle_eq_f08_ mpi_handle_eq_f08__ mpi_handle_eq_f08 MPI_HANDLE_EQ_F08,
@@ -161,7 +164,10 @@ procedures! {
     mpi_errhandler_create_ mpi_errhandler_create__ mpi_errhandler_create MPI_ERRHANDLER_CREATE,
     pmpi_errhandler_create_ pmpi_errhandler_create__ pmpi_errhandler_create PMPI_ERRHANDLER_CREATE
     |c| (function: P, errhandler: *mut i32, ierror: *mut i32) {
-        give_handle(Kind::Errhandler, errhandler, ierror, |place| (c.create_errhandler)(function, place));
+        give_handle(Kind::Errhandler, errhandler, ierror, |place| {
+            let _origin = origin::call(place, &callback::FORTRAN);
+            (c.create_errhandler)(function, place)
+        });
     }
 
     mpi_errhandler_set_ mpi_errhandler_set__ mpi_errhandler_set MPI_ERRHANDLER_SET,

@@ -1,7 +1,8 @@
 //! Handles: the integer of a handle of Alhena is its number (MPI-5.0 section 20.2). Another library may have pointers; it gives
 //! their integers.
 
-use crate::origin::is_kept;
+use crate::library::{self, Element};
+use crate::origin;
 
 /// The handle types.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -19,22 +20,28 @@ pub enum Kind {
     Win,
 }
 
+/// Whether the C library's handles are the integers.
+#[inline(always)]
+fn is_integer() -> bool {
+    library::HANDLES_ARE_INTEGERS && origin::is_kept()
+}
+
 /// The C handle of an integer.
 #[inline(always)]
 pub fn of(kind: Kind, handle: i32) -> usize {
-    if is_kept() { handle as u32 as usize } else { of_integer(kind, handle) }
+    if is_integer() { handle as u32 as usize } else { of_integer(kind, handle) }
 }
 
 /// The integer of a C handle.
 #[inline(always)]
 pub fn to(kind: Kind, handle: usize) -> i32 {
-    if is_kept() { number(handle) } else { to_integer(kind, handle) }
+    if is_integer() { number(handle) } else { to_integer(kind, handle) }
 }
 
 /// What stands where C is to write a handle: what the program has there, or none where that need not be a handle.
 #[inline(always)]
 pub fn before(handle: i32) -> usize {
-    if is_kept() { handle as u32 as usize } else { 0 }
+    if is_integer() { handle as u32 as usize } else { 0 }
 }
 
 /// Writes a handle that C has answered, if it has.
@@ -43,7 +50,7 @@ pub fn before(handle: i32) -> usize {
 /// The place is the program's.
 #[inline(always)]
 pub unsafe fn give(kind: Kind, place: *mut i32, handle: usize) {
-    if is_kept() || handle != 0 {
+    if is_integer() || handle != 0 {
         // SAFETY: the caller's promise.
         unsafe { *place = to(kind, handle) };
     }
@@ -79,45 +86,33 @@ macro_rules! conversions {
     };
 }
 
-conversions! {
-    Comm PMPI_Comm_fromint PMPI_Comm_toint
-    Datatype PMPI_Type_fromint PMPI_Type_toint
-    Errhandler PMPI_Errhandler_fromint PMPI_Errhandler_toint
-    File PMPI_File_fromint PMPI_File_toint
-    Group PMPI_Group_fromint PMPI_Group_toint
-    Info PMPI_Info_fromint PMPI_Info_toint
-    Message PMPI_Message_fromint PMPI_Message_toint
-    Op PMPI_Op_fromint PMPI_Op_toint
-    Request PMPI_Request_fromint PMPI_Request_toint
-    Session PMPI_Session_fromint PMPI_Session_toint
-    Win PMPI_Win_fromint PMPI_Win_toint
-}
+include!(concat!(env!("OUT_DIR"), "/handles.rs"));
 
 /// The C handles of an array.
 ///
 /// # Safety
 /// The array has as many elements.
-pub unsafe fn list(kind: Kind, handles: *const i32, length: i64) -> Vec<usize> {
+pub unsafe fn list(kind: Kind, handles: *const i32, length: i64) -> Vec<Element> {
     // SAFETY: the caller's promise.
-    (0..length.max(0) as usize).map(|at| of(kind, unsafe { *handles.add(at) })).collect()
+    (0..length.max(0) as usize).map(|at| of(kind, unsafe { *handles.add(at) }) as Element).collect()
 }
 
 /// Places for as many C handles.
 ///
 /// # Safety
 /// The array has as many elements.
-pub unsafe fn places(_kind: Kind, handles: *const i32, length: i64) -> Vec<usize> {
+pub unsafe fn places(_kind: Kind, handles: *const i32, length: i64) -> Vec<Element> {
     // SAFETY: the caller's promise.
-    (0..length.max(0) as usize).map(|at| before(unsafe { *handles.add(at) })).collect()
+    (0..length.max(0) as usize).map(|at| before(unsafe { *handles.add(at) }) as Element).collect()
 }
 
 /// Writes C handles to an array.
 ///
 /// # Safety
 /// The array has as many elements as the list.
-pub unsafe fn give_list(kind: Kind, handles: *mut i32, list: &[usize]) {
+pub unsafe fn give_list(kind: Kind, handles: *mut i32, list: &[Element]) {
     for (at, handle) in list.iter().enumerate() {
         // SAFETY: the caller's promise.
-        unsafe { give(kind, handles.add(at), *handle) };
+        unsafe { give(kind, handles.add(at), *handle as usize) };
     }
 }

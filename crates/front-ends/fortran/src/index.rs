@@ -1,5 +1,6 @@
 //! Positions in arrays, which Fortran counts from 1.
 
+use crate::library;
 use crate::logical::UNSET;
 
 /// Writes a position that C has answered.
@@ -25,5 +26,5 @@ pub unsafe fn give_list(places: *mut i32, list: &[i32]) {
 }
 
 fn from_one(value: i32) -> i32 {
-    if value == abi::UNDEFINED { value } else { value + 1 }
+    if value == library::UNDEFINED { value } else { value + 1 }
 }

@@ -1,5 +1,6 @@
 //! Lengths of arrays that C functions know by themselves. What cannot be asked has no elements; the call reports why.
 
+use crate::library;
 use crate::place::P;
 
 unsafe extern "C" {
@@ -16,7 +17,7 @@ unsafe extern "C" {
 fn ask(question: impl FnOnce(P) -> i32) -> i64 {
     let mut answer = 0_i32;
     match question(&raw mut answer as P) {
-        abi::SUCCESS => i64::from(answer),
+        library::SUCCESS => i64::from(answer),
         _ => 0,
     }
 }
@@ -36,15 +37,15 @@ pub fn neighbours(comm: usize) -> (i64, i64) {
     // SAFETY: as above.
     let topology = ask(|answer| unsafe { PMPI_Topo_test(comm, answer) }) as i32;
     match topology {
-        abi::CART => (2 * dimensions(comm), 2 * dimensions(comm)),
-        abi::GRAPH => {
+        library::CART => (2 * dimensions(comm), 2 * dimensions(comm)),
+        library::GRAPH => {
             // SAFETY: as above.
             let rank = ask(|answer| unsafe { PMPI_Comm_rank(comm, answer) }) as i32;
             // SAFETY: as above.
             let count = ask(|answer| unsafe { PMPI_Graph_neighbors_count(comm, rank, answer) });
             (count, count)
         }
-        abi::DIST_GRAPH => {
+        library::DIST_GRAPH => {
             let (mut sources, mut destinations, mut weighted) = (0_i32, 0_i32, 0_i32);
             // SAFETY: as above.
             unsafe {

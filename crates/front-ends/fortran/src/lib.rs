@@ -18,13 +18,31 @@
 //! library attributes have a place for each number, whose address C sees, and callbacks whose arguments differ are called by a
 //! function with the program's procedures as its state.
 
+// Over a dialect a part of all this is used.
+#![cfg_attr(dialect, allow(dead_code, unused_imports))]
+
 mod attribute;
 mod callback;
 mod compiler;
+mod descriptor;
 mod extra;
+#[cfg(dialect)]
+mod functions {
+    #![allow(dead_code, unused_imports)]
+    //! Conversions of what a status has.
+    include!(concat!(env!("OUT_DIR"), "/functions.rs"));
+}
 mod handle;
 mod index;
 mod length;
+mod library {
+    #![allow(dead_code)]
+    //! The C library under this front-end.
+    #[allow(unused_imports)]
+    use crate::names::address_of;
+
+    include!(concat!(env!("OUT_DIR"), "/library.rs"));
+}
 mod logical;
 mod names;
 mod origin;
@@ -33,11 +51,13 @@ mod place;
 mod section;
 mod sentinel;
 mod staged;
+mod status;
 mod text;
 
 mod procedures {
     #![allow(
         non_snake_case,
+        non_upper_case_globals,
         clippy::too_many_arguments,
         clippy::unnecessary_cast,
         clippy::useless_conversion
@@ -49,7 +69,8 @@ mod procedures {
     use crate::names::{address_of, alias};
     use crate::place::{P, give, missing};
     use crate::{
-        attribute, callback, handle, index, length, logical, origin, own, section, sentinel, staged, text,
+        attribute, callback, handle, index, length, library, logical, origin, own, section, sentinel, staged,
+        text,
     };
 
     include!(concat!(env!("OUT_DIR"), "/procedures.rs"));

@@ -2,7 +2,7 @@
 
 /// A second name of a procedure.
 macro_rules! alias {
-    ($name:ident = $to:ident) => {
+    ($name:ident = $to:path) => {
         #[unsafe(naked)]
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name() {

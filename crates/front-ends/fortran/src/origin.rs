@@ -4,6 +4,7 @@
 use ffi::Callers;
 use ffi::copies::Functions;
 
+use crate::library;
 use crate::place::P;
 
 /// The address of a symbol that need not be there, or 0.
@@ -52,9 +53,16 @@ fn library() -> Option<State> {
     library!("alhena_call_origin_1", State)
 }
 
-/// Whether the C library keeps whose a call was.
+/// Whether the C library keeps whose a call was; those of the dialects do.
+#[inline(always)]
 pub fn is_kept() -> bool {
-    library().is_some()
+    !library::IS_STANDARD || library().is_some()
+}
+
+/// The address of the error handler that is to be called, on this thread.
+pub fn due_handler() -> usize {
+    type Due = extern "C" fn() -> usize;
+    library!("alhena_due_handler_1", Due).map_or(0, |due| due())
 }
 
 /// A call of Fortran under way, known to the C library.

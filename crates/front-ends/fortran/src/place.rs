@@ -1,5 +1,7 @@
 //! Places in the program's memory.
 
+use crate::library;
+
 /// An address of the program.
 pub type P = *mut core::ffi::c_void;
 
@@ -13,10 +15,10 @@ unsafe extern "C" {
 /// `ierror` is null or the program's.
 #[cold]
 pub unsafe fn missing(ierror: *mut i32) {
-    let code = abi::ERR_UNSUPPORTED_OPERATION;
+    let code = library::ERR_UNSUPPORTED_OPERATION;
     // SAFETY: the caller's promise.
     unsafe {
-        PMPI_Comm_call_errhandler(abi::COMM_SELF.0, code);
+        PMPI_Comm_call_errhandler(library::comm_self(), code);
         give(ierror, code);
     }
 }

@@ -7,73 +7,16 @@
 
 use core::slice;
 
+use crate::descriptor::{Descriptor, Dimension};
 use crate::handle::{self, Kind};
 use crate::place::{P, give};
-use crate::sentinel;
-
-/// What compilers agree on in a descriptor.
-#[repr(C)]
-pub struct Descriptor {
-    base: P,
-    element: usize,
-    version: i32,
-    rank: u8,
-    /// Attribute and type, in an order that differs.
-    _other: [u8; 3],
-}
-
-/// A dimension; it lies behind the [`Descriptor`].
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-struct Dimension {
-    lower: isize,
-    extent: isize,
-    stride: isize,
-}
-
-const _: () = assert!(size_of::<Descriptor>() == 24);
+use crate::{library, sentinel};
 
 impl Descriptor {
-    /// Bytes of an element.
-    pub fn bytes(&self) -> usize {
-        self.element
-    }
-
-    fn dimensions(&self) -> &[Dimension] {
-        let first = core::ptr::from_ref(self).wrapping_add(1).cast::<Dimension>();
-        // SAFETY: a descriptor has as many dimensions as its rank behind it.
-        unsafe { slice::from_raw_parts(first, usize::from(self.rank)) }
-    }
-
-    /// Whether the elements lie one behind the other. The last extent of an assumed size is -1.
-    #[inline(always)]
-    fn is_whole(&self) -> bool {
-        let mut next = self.element as isize;
-        self.dimensions().iter().all(|it| {
-            let fits = it.stride == next || it.extent == 1;
-            next = next.wrapping_mul(it.extent);
-            fits
-        }) || self.elements() == 0
-    }
-
-    fn elements(&self) -> i64 {
-        self.dimensions().iter().map(|it| it.extent as i64).product()
-    }
-
-    /// Where an element is, from the first one.
-    fn place(&self, mut element: usize) -> isize {
-        let mut place = 0;
-        for it in self.dimensions() {
-            place += (element % it.extent as usize) as isize * it.stride;
-            element /= it.extent as usize;
-        }
-        place
-    }
-
     /// Calls a function for each run of elements that lie one behind the other, in their order: where it begins, from the first
     /// element, and its bytes.
     fn runs(&self, each: impl FnMut(isize, usize)) {
-        runs(self.element, self.dimensions(), each);
+        runs(self.bytes(), &self.dimensions(), each);
     }
 }
 
@@ -124,7 +67,7 @@ impl Section {
     pub unsafe fn of(buffer: P) -> Section {
         // SAFETY: the caller's promise.
         let it = unsafe { descriptor(buffer) };
-        Section { base: it.base.cast(), element: it.element, dimensions: it.dimensions().to_vec() }
+        Section { base: it.base().cast(), element: it.bytes(), dimensions: it.dimensions().to_vec() }
     }
 
     /// Replaces the bytes by those of the section; as many in each call.
@@ -166,7 +109,7 @@ unsafe fn descriptor<'a>(buffer: P) -> &'a Descriptor {
 /// A descriptor.
 pub unsafe fn start(buffer: P) -> P {
     // SAFETY: the caller's promise.
-    sentinel::buffer(unsafe { descriptor(buffer) }.base)
+    sentinel::buffer(unsafe { descriptor(buffer) }.base())
 }
 
 /// Whether the elements of a buffer lie one behind the other; of buffers without elements it may say no.
@@ -177,8 +120,8 @@ pub unsafe fn start(buffer: P) -> P {
 pub unsafe fn is_plain(buffer: P) -> bool {
     // SAFETY: the caller's promise.
     let it = unsafe { descriptor(buffer) };
-    let mut next = it.element as isize;
-    if let [only] = it.dimensions() {
+    let mut next = it.bytes() as isize;
+    if let [only] = &it.dimensions()[..] {
         return only.stride == next;
     }
     it.dimensions().iter().all(|it| {
@@ -195,7 +138,7 @@ pub unsafe fn is_plain(buffer: P) -> bool {
 #[inline(always)]
 pub unsafe fn base(buffer: P) -> P {
     // SAFETY: the caller's promise.
-    unsafe { descriptor(buffer) }.base
+    unsafe { descriptor(buffer) }.base()
 }
 
 /// Whether a buffer is `MPI_IN_PLACE`.
@@ -204,7 +147,7 @@ pub unsafe fn base(buffer: P) -> P {
 /// A descriptor.
 pub unsafe fn is_in_place(buffer: P) -> bool {
     // SAFETY: the caller's promise.
-    sentinel::is_in_place(unsafe { descriptor(buffer) }.base)
+    sentinel::is_in_place(unsafe { descriptor(buffer) }.base())
 }
 
 /// Text and its length.
@@ -214,7 +157,7 @@ pub unsafe fn is_in_place(buffer: P) -> bool {
 pub unsafe fn text(text: P) -> (*mut u8, usize) {
     // SAFETY: the caller's promise.
     let it = unsafe { descriptor(text) };
-    (it.base.cast(), it.element)
+    (it.base().cast(), it.bytes())
 }
 
 /// A buffer in one piece.
@@ -224,7 +167,7 @@ pub unsafe fn text(text: P) -> (*mut u8, usize) {
 pub unsafe fn whole(buffer: P) -> Option<P> {
     // SAFETY: the caller's promise.
     let it = unsafe { descriptor(buffer) };
-    it.is_whole().then(|| sentinel::buffer(it.base))
+    it.is_whole().then(|| sentinel::buffer(it.base()))
 }
 
 /// A buffer for a blocking call: itself, or a copy of a section.
@@ -249,7 +192,7 @@ impl Copy<'_> {
     /// What C gets.
     #[inline(always)]
     pub fn address(&mut self) -> P {
-        self.copy.as_mut().map_or_else(|| sentinel::buffer(self.of.base), |copy| copy.as_mut_ptr() as P)
+        self.copy.as_mut().map_or_else(|| sentinel::buffer(self.of.base()), |copy| copy.as_mut_ptr() as P)
     }
 
     /// Gives the section what C has written.
@@ -257,7 +200,7 @@ impl Copy<'_> {
         let Some(copy) = &self.copy else { return };
         let mut at = 0;
         self.of.runs(|place, length| {
-            let to = self.of.base.cast::<u8>().wrapping_offset(place);
+            let to = self.of.base().cast::<u8>().wrapping_offset(place);
             // SAFETY: elements of the program's section.
             unsafe { core::ptr::copy_nonoverlapping(copy[at..at + length].as_ptr(), to, length) };
             at += length;
@@ -267,9 +210,9 @@ impl Copy<'_> {
 
 #[cold]
 fn gather(of: &Descriptor) -> Vec<u8> {
-    let mut copy = Vec::with_capacity(of.elements().max(0) as usize * of.element);
+    let mut copy = Vec::with_capacity(of.elements().max(0) as usize * of.bytes());
     of.runs(|place, length| {
-        let from = of.base.cast::<u8>().wrapping_offset(place);
+        let from = of.base().cast::<u8>().wrapping_offset(place);
         // SAFETY: elements of the program's section.
         copy.extend_from_slice(unsafe { slice::from_raw_parts(from, length) });
     });
@@ -324,11 +267,11 @@ impl Laid {
         // SAFETY: the caller's promise.
         let of = unsafe { descriptor(buffer) };
         // What is wrong of itself is C's to report.
-        if of.is_whole() || count < 0 || datatype == abi::DATATYPE_NULL.0 {
-            return Some(Laid { address: sentinel::buffer(of.base), count, given: datatype, made: None });
+        if of.is_whole() || count < 0 || datatype == library::datatype_null() {
+            return Some(Laid { address: sentinel::buffer(of.base()), count, given: datatype, made: None });
         }
         let made = lay(of, count, datatype)?;
-        Some(Laid { address: of.base, count: 1, given: datatype, made: Some(made) })
+        Some(Laid { address: of.base(), count: 1, given: datatype, made: Some(made) })
     }
 
     /// The datatype.
@@ -349,8 +292,8 @@ impl Drop for Type {
 }
 
 fn make(function: impl FnOnce(P) -> i32) -> Option<Type> {
-    let mut new = abi::DATATYPE_NULL.0;
-    (function(&raw mut new as P) == abi::SUCCESS).then_some(Type(new))
+    let mut new = library::datatype_null();
+    (function(&raw mut new as P) == library::SUCCESS).then_some(Type(new))
 }
 
 /// The part of a section that `count` of `datatype` take in the sequence of its elements, as one datatype.
@@ -359,12 +302,12 @@ fn lay(of: &Descriptor, count: i64, datatype: usize) -> Option<Type> {
     let mut laid = match elements_in(of, datatype) {
         Some(each) => {
             let taken = count.checked_mul(each).filter(|taken| *taken <= of.elements())?;
-            first(of.dimensions(), taken, &element(of, datatype)?)?
+            first(&of.dimensions(), taken, &element(of, datatype)?)?
         }
         None => flattened(of, count, datatype)?,
     };
     // SAFETY: the handle is this function's.
-    (unsafe { PMPI_Type_commit(&raw mut laid.0 as P) } == abi::SUCCESS).then_some(laid)
+    (unsafe { PMPI_Type_commit(&raw mut laid.0 as P) } == library::SUCCESS).then_some(laid)
 }
 
 /// The datatype of one element of a section, for a datatype that is made of such elements alone: what that is made of, or bytes
@@ -375,21 +318,21 @@ fn element(of: &Descriptor, datatype: usize) -> Option<Type> {
         let mut size = 0_i64;
         // SAFETY: the answer has a place of its own, here and below.
         unsafe { PMPI_Type_size_c(part, &raw mut size as P) };
-        if size == of.element as i64 {
+        if size == of.bytes() as i64 {
             // SAFETY: as above.
             return make(|new| unsafe { PMPI_Type_dup(part, new) });
         }
         let (integers, addresses, datatypes, combiner) = envelope(part);
-        if !matches!(combiner, abi::COMBINER_DUP | abi::COMBINER_CONTIGUOUS) || datatypes != 1 {
+        if !matches!(combiner, library::COMBINER_DUP | library::COMBINER_CONTIGUOUS) || datatypes != 1 {
             // SAFETY: as above.
-            return make(|new| unsafe { PMPI_Type_contiguous_c(of.element as i64, abi::BYTE.0, new) });
+            return make(|new| unsafe { PMPI_Type_contiguous_c(of.bytes() as i64, library::byte(), new) });
         }
-        let (mut count, mut place, mut inner) = (0_i32, 0_i64, abi::DATATYPE_NULL.0);
+        let (mut count, mut place, mut inner) = (0_i32, 0_i64, library::datatype_null());
         let answers = (&raw mut count as P, &raw mut place as P, &raw mut inner as P);
         // SAFETY: as above; such types have at most one integer, no address and one datatype.
         unsafe { PMPI_Type_get_contents(part, integers, addresses, 1, answers.0, answers.1, answers.2) };
         // The handle of a type that is not predefined is new.
-        (part, _owned) = (inner, (envelope(inner).3 != abi::COMBINER_NAMED).then(|| Type(inner)));
+        (part, _owned) = (inner, (envelope(inner).3 != library::COMBINER_NAMED).then(|| Type(inner)));
     }
 }
 
@@ -413,12 +356,12 @@ fn flattened(of: &Descriptor, count: i64, datatype: usize) -> Option<Type> {
     let last = extent.checked_mul(count.max(1) - 1)?;
     let begin = true_lower.checked_add(last.min(0))?;
     let end = true_lower.checked_add(true_extent)?.checked_add(last.max(0))?;
-    if count > 0 && (begin < 0 || end > of.elements().checked_mul(of.element as i64)?) {
+    if count > 0 && (begin < 0 || end > of.elements().checked_mul(of.bytes() as i64)?) {
         return None;
     }
     let (mut blocks, mut places): (Vec<i64>, Vec<i64>) = (Vec::new(), Vec::new());
     for byte in order_of_bytes(end.max(0) as usize, count, datatype)? {
-        let place = of.place(byte / of.element) as i64 + (byte % of.element) as i64;
+        let place = of.place(byte / of.bytes()) as i64 + (byte % of.bytes()) as i64;
         match (blocks.last_mut(), places.last()) {
             (Some(block), Some(last)) if last + *block == place => *block += 1,
             _ => {
@@ -430,7 +373,7 @@ fn flattened(of: &Descriptor, count: i64, datatype: usize) -> Option<Type> {
     // SAFETY: as above; the arrays have as many elements.
     make(|new| unsafe {
         let count = blocks.len() as i64;
-        PMPI_Type_create_hindexed_c(count, blocks.as_ptr() as P, places.as_ptr() as P, abi::BYTE.0, new)
+        PMPI_Type_create_hindexed_c(count, blocks.as_ptr() as P, places.as_ptr() as P, library::byte(), new)
     })
 }
 
@@ -440,7 +383,7 @@ fn order_of_bytes(memory: usize, count: i64, datatype: usize) -> Option<Vec<usiz
     // SAFETY: the answers have places of their own, here and below.
     unsafe {
         PMPI_Type_size_c(datatype, &raw mut size as P);
-        PMPI_Pack_size_c(count, datatype, abi::COMM_SELF.0, &raw mut room as P);
+        PMPI_Pack_size_c(count, datatype, library::comm_self(), &raw mut room as P);
     }
     let total = size.checked_mul(count)?;
     // A library that packs more than the data has an order of its own.
@@ -455,9 +398,9 @@ fn order_of_bytes(memory: usize, count: i64, datatype: usize) -> Option<Vec<usiz
         // SAFETY: both buffers are as long as the datatype has it.
         let code = unsafe {
             let (from, to) = (numbers.as_mut_ptr() as P, packed.as_mut_ptr() as P);
-            PMPI_Pack_c(from, count, datatype, to, total, &raw mut position as P, abi::COMM_SELF.0)
+            PMPI_Pack_c(from, count, datatype, to, total, &raw mut position as P, library::comm_self())
         };
-        if code != abi::SUCCESS || position != total {
+        if code != library::SUCCESS || position != total {
             return None;
         }
         for (number, byte) in order.iter_mut().zip(&packed) {
@@ -477,14 +420,14 @@ fn elements_in(of: &Descriptor, datatype: usize) -> Option<i64> {
     }
     let plain = matches!(
         envelope(datatype).3,
-        abi::COMBINER_NAMED
-            | abi::COMBINER_DUP
-            | abi::COMBINER_CONTIGUOUS
-            | abi::COMBINER_F90_REAL
-            | abi::COMBINER_F90_COMPLEX
-            | abi::COMBINER_F90_INTEGER
+        library::COMBINER_NAMED
+            | library::COMBINER_DUP
+            | library::COMBINER_CONTIGUOUS
+            | library::COMBINER_F90_REAL
+            | library::COMBINER_F90_COMPLEX
+            | library::COMBINER_F90_INTEGER
     );
-    let element = i64::try_from(of.element).ok().filter(|element| *element > 0)?;
+    let element = i64::try_from(of.bytes()).ok().filter(|element| *element > 0)?;
     let fits = plain && lower == 0 && extent as i64 == size && size > 0 && size % element == 0;
     fits.then_some(size / element)
 }
@@ -530,14 +473,14 @@ pub enum On {
 /// `ierror` is null or the program's.
 #[cold]
 pub unsafe fn refuse(on: On, ierror: *mut i32) {
-    let code = abi::ERR_BUFFER;
+    let code = library::ERR_BUFFER;
     // SAFETY: a handle that is none is an error of its own.
     unsafe {
         match on {
             On::Comm(comm) => PMPI_Comm_call_errhandler(handle::of(Kind::Comm, comm), code),
             On::Win(win) => PMPI_Win_call_errhandler(handle::of(Kind::Win, win), code),
             On::File(file) => PMPI_File_call_errhandler(handle::of(Kind::File, file), code),
-            On::Itself => PMPI_Comm_call_errhandler(abi::COMM_SELF.0, code),
+            On::Itself => PMPI_Comm_call_errhandler(library::comm_self(), code),
         };
         give(ierror, code);
     }

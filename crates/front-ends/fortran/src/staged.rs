@@ -3,9 +3,9 @@
 
 use ffi::copies::Functions;
 
-use crate::origin;
 use crate::place::P;
 use crate::section::{Section, whole};
+use crate::{library, origin};
 
 static FUNCTIONS: Functions = Functions { fill, give_back, free };
 
@@ -97,7 +97,7 @@ impl Given {
         }
         // SAFETY: they are this call's still.
         unsafe {
-            if code == abi::SUCCESS {
+            if code == library::SUCCESS {
                 give_back(self.0);
             }
             free(self.0);

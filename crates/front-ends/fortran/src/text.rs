@@ -5,7 +5,7 @@ use core::slice;
 use std::ffi::CString;
 
 use crate::place::P;
-use crate::sentinel;
+use crate::{library, sentinel};
 
 /// Text that goes in, without the blanks behind it.
 ///
@@ -62,7 +62,7 @@ impl List {
 
     /// The address of the pointers, or what C has for no arguments.
     pub fn address(&self) -> P {
-        self.pointers.as_ref().map_or(abi::ARGV_NULL as P, |pointers| pointers.as_ptr() as P)
+        self.pointers.as_ref().map_or(library::ARGV_NULL as P, |pointers| pointers.as_ptr() as P)
     }
 }
 
@@ -80,7 +80,7 @@ pub unsafe fn list(texts: *const u8, length: usize, count: i64) -> List {
 /// # Safety
 /// The array is `MPI_ARGV_NULL` or has a blank element.
 pub unsafe fn until_blank(texts: *const u8, length: usize) -> List {
-    if sentinel::is_argv_null(texts as P) {
+    if sentinel::has_no_arguments(texts as P) {
         return List { _texts: Vec::new(), pointers: None };
     }
     // SAFETY: the caller's promise.
@@ -102,7 +102,7 @@ pub struct Table {
 impl Table {
     /// The address of the pointers, or what C has for no arguments.
     pub fn address(&self) -> P {
-        self.pointers.as_ref().map_or(abi::ARGVS_NULL as P, |pointers| pointers.as_ptr() as P)
+        self.pointers.as_ref().map_or(library::ARGVS_NULL as P, |pointers| pointers.as_ptr() as P)
     }
 }
 
@@ -111,7 +111,7 @@ impl Table {
 /// # Safety
 /// The array is `MPI_ARGVS_NULL` or each of these rows has a blank element.
 pub unsafe fn table(texts: *const u8, length: usize, rows: i32, used: i64) -> Table {
-    if sentinel::is_argv_null(texts as P) {
+    if sentinel::has_no_arguments(texts as P) {
         return Table { _rows: Vec::new(), pointers: None };
     }
     let stride = length * rows.max(0) as usize;
@@ -123,7 +123,7 @@ pub unsafe fn table(texts: *const u8, length: usize, rows: i32, used: i64) -> Ta
 }
 
 /// The longest text whose length a program gives, with its NUL: a value of an info object or the name of a process set.
-const LONGEST: i32 = max(abi::MAX_INFO_VAL, abi::MAX_PSET_NAME_LEN);
+const LONGEST: i32 = max(library::MAX_INFO_VAL, library::MAX_PSET_NAME_LEN);
 
 const fn max(one: i32, other: i32) -> i32 {
     if one > other { one } else { other }

@@ -3,5 +3,5 @@
 
 fn main() {
     let dialect = dialect_table::mpich().expect("the table of MPICH's ABI is well-formed");
-    dialect_table::build("libmpi.so.12", &dialect);
+    dialect_table::build(&dialect);
 }

@@ -3,5 +3,5 @@
 
 fn main() {
     let dialect = dialect_table::open_mpi().expect("the table of Open MPI's ABI is well-formed");
-    dialect_table::build("libmpi.so.40", &dialect);
+    dialect_table::build(&dialect);
 }

@@ -13,6 +13,13 @@ unsafe extern "C" fn alhena_call_origin_1(place: usize, callers: Option<&'static
     origin::state(place, callers.map_or(Origin::STANDARD, Origin::of));
 }
 
+/// Whose call that was stated to be which has `place` among its arguments; none where nothing was stated, or the standard C
+/// interface. A front-end hands it on that calls the standard functions with other places.
+#[unsafe(no_mangle)]
+extern "C" fn alhena_stated_origin_1(place: usize) -> Option<&'static ffi::Callers> {
+    origin::of_call(core::ptr::without_provenance::<u8>(place)).callers()
+}
+
 /// The address of the error handler that the `error_handler` of a front-end's table is to call, on this thread.
 #[unsafe(no_mangle)]
 extern "C" fn alhena_due_handler_1() -> usize {

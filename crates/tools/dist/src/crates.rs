@@ -15,11 +15,13 @@ use crate::programs;
 use crate::release::{LICENCE, Release};
 
 /// What is installed; the crates below them are what is released.
-const ROOTS: [&str; 8] = [
+const ROOTS: [&str; 10] = [
     "alhena-standard",
     "alhena-fortran",
     "alhena-mpich",
+    "alhena-mpich-fortran",
     "alhena-open-mpi",
+    "alhena-open-mpi-fortran",
     "alhena-preload",
     "alhena-mpiexec",
     "alhena-wrappers",

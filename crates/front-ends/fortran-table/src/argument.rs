@@ -60,7 +60,12 @@ pub fn passed(procedure: &Procedure<'_>, argument: &Argument, form: Form<'_>, bu
         (Form::Integer(_), Shape::One) if bounds_text(procedure, argument) => {
             value(format!("text::room(*{n}) - 1"))
         }
-        (Form::Integer(_), Shape::One) if argument.direction == Direction::In => value(format!("*{n}")),
+        (Form::Integer(_), Shape::One) if argument.direction == Direction::In => {
+            value(match argument.word() {
+                "keyval" => format!("library::key(*{n})"),
+                _ => format!("*{n}"),
+            })
+        }
         (Form::Integer(_), _) => integers(procedure, argument, &n),
         (Form::Logical | Form::Handle(_), Shape::One) => one(argument, form, &n),
         (Form::Logical | Form::Handle(_), _) => several(procedure, argument, form, &n, buffers),
@@ -219,7 +224,7 @@ fn text_out(argument: &Argument, n: &str) -> Passed {
     let Shape::Bounded(bound) = &argument.shape else { panic!("text that comes out is bounded") };
     let capacity = match bound.strip_suffix("+1") {
         Some(length) => format!("text::room(*{length})"),
-        None if bound.starts_with("MAX") => format!("abi::{bound}"),
+        None if bound.starts_with("MAX") => format!("library::{bound}"),
         None => format!("text::room(*{bound})"),
     };
     Passed {

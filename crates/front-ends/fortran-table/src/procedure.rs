@@ -3,38 +3,50 @@
 //! `mpi_x_` calls `MPI_X` and `pmpi_x_` calls `PMPI_X`, so that a tool in C sees a call of a Fortran program once, and a tool
 //! that has both `mpi_x_` and `MPI_X` sees it in the one that it means.
 
+use dialect_table::Dialect;
 use function_table::fortran::{Form, Procedure};
 use function_table::{Argument, Direction, Mark, Table};
 
 use crate::argument::{Buffers, Passed, Section, c_type, passed, section, stages};
 
 /// The Rust source of a procedure.
-pub fn generate(table: &Table, procedure: Procedure<'_>) -> String {
+pub fn generate(table: &Table, procedure: Procedure<'_>, dialect: Option<&Dialect>) -> String {
     let lower = procedure.name().to_lowercase();
     let mut text = declarations(&procedure);
-    let own = procedure.has_choice() || has_detached(&procedure);
+    let described = dialect.is_none_or(|dialect| dialect.has_descriptors);
+    let own = described && procedure.has_choice() || has_detached(&procedure);
     for (prefix, c) in [("mpi_", "MPI_"), ("pmpi_", "PMPI_")] {
         let base = format!("{prefix}{lower}");
         // The older interfaces have no large counts; mpi_f08's procedures stand on these bodies all the same.
         let plain = procedure.in_older();
         if plain {
-            text += &body(&procedure, c, &format!("{base}_"), Buffers::Address);
+            text += &body(&procedure, dialect, c, &format!("{base}_"), Buffers::Address);
             text += &names(&base, &format!("{base}_"));
             if procedure.has_pointer() {
                 text += &format!("alias! {{ {base}_cptr_ = {base}_ }}\n");
                 text += &names(&format!("{base}_cptr"), &format!("{base}_"));
             }
         }
-        if !procedure.in_f08(table) {
+        if !procedure.in_f08(table) || !plain && !described {
             continue;
         }
-        let f08 = if procedure.has_choice() { format!("{base}_f08ts_") } else { format!("{base}_f08_") };
+        let ending = if described && procedure.has_choice() { "f08ts" } else { "f08" };
+        let f08 = match dialect {
+            // The PMPI names of MPICH's module say PMPIR.
+            Some(_) if described && c == "PMPI_" => format!("pmpir_{lower}_{ending}_"),
+            _ => format!("{base}_{ending}_"),
+        };
         if own || !plain {
-            text += &body(&procedure, c, &f08, Buffers::Descriptor);
+            text += &body(&procedure, dialect, c, &f08, Buffers::Descriptor);
         } else {
             text += &format!("alias! {{ {f08} = {base}_ }}\n");
         }
         text += &names(f08.trim_end_matches('_'), &f08);
+        // MPICH 4.0 had another name for large counts.
+        if let (Some(_), Some(short)) = (dialect, lower.strip_suffix("_c")) {
+            let prefix = f08.split(&lower).next().unwrap_or_default();
+            text += &format!("alias! {{ {prefix}{short}_{ending}_large_ = {f08} }}\n");
+        }
     }
     text
 }
@@ -76,10 +88,17 @@ fn returns(procedure: &Procedure<'_>) -> &'static str {
 }
 
 /// A body. Where the C function has a fast path, the usual case has a body of its own: Alhena's C library, and buffers in one piece.
-fn body(procedure: &Procedure<'_>, c: &str, symbol: &str, buffers: Buffers) -> String {
-    if procedure.entry.function.fast.is_none() {
+fn body(
+    procedure: &Procedure<'_>,
+    dialect: Option<&Dialect>,
+    c: &str,
+    symbol: &str,
+    buffers: Buffers,
+) -> String {
+    if procedure.entry.function.fast.is_none() || dialect.is_some() {
         return one_body(
             procedure,
+            dialect,
             c,
             &format!("#[unsafe(no_mangle)] unsafe extern \"C\" fn {symbol}"),
             buffers,
@@ -101,9 +120,10 @@ fn body(procedure: &Procedure<'_>, c: &str, symbol: &str, buffers: Buffers) -> S
     let others = format!("others_{symbol}");
     let first = format!("if !({usual}) {{ return {others}({}); }} {bases}", given.join(", "));
     let head = format!("#[unsafe(no_mangle)] unsafe extern \"C\" fn {symbol}");
-    let hot = one_body(procedure, c, &head, Buffers::Address, &first).replace("handle::", "own::");
+    let hot = one_body(procedure, dialect, c, &head, Buffers::Address, &first).replace("handle::", "own::");
     hot + &one_body(
         procedure,
+        dialect,
         c,
         &format!("#[cold] #[inline(never)] unsafe extern \"C\" fn {others}"),
         buffers,
@@ -112,10 +132,17 @@ fn body(procedure: &Procedure<'_>, c: &str, symbol: &str, buffers: Buffers) -> S
 }
 
 /// One body under the head of its function, with statements before all others.
-fn one_body(procedure: &Procedure<'_>, c: &str, head: &str, buffers: Buffers, first: &str) -> String {
+fn one_body(
+    procedure: &Procedure<'_>,
+    dialect: Option<&Dialect>,
+    c: &str,
+    head: &str,
+    buffers: Buffers,
+    first: &str,
+) -> String {
     let dummies = procedure.dummies();
     // Where buffers come as descriptors, the compiler calls as C does, and text comes as a descriptor, too.
-    let described = buffers == Buffers::Descriptor && procedure.has_choice();
+    let described = buffers == Buffers::Descriptor && procedure.has_choice() && dialect.is_none();
     let mut converted: Vec<(String, Passed)> = dummies
         .iter()
         .map(|it| (it.argument.name.clone(), passed(procedure, it.argument, it.form, buffers)))

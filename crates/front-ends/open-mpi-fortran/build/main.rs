@@ -1,0 +1,7 @@
+//! Generates the Fortran procedures over Open MPI's ABI and names the library.
+#![forbid(unsafe_code)]
+
+fn main() {
+    let dialect = dialect_table::open_mpi().expect("the table of Open MPI's ABI is well-formed");
+    fortran_table::build("libmpi_mpifh.so.40", Some(&dialect));
+}
