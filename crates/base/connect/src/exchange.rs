@@ -25,7 +25,7 @@ use crate::channel::{Key, Session};
 use crate::{Ends, Protection, Secret};
 
 /// Version of this exchange and of all that follows one. Other versions are refused.
-pub const VERSION: u16 = 3;
+pub const VERSION: u16 = 4;
 /// Bytes of a hello.
 pub const HELLO: usize = 84;
 /// Bytes of a challenge.

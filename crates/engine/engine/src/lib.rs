@@ -101,7 +101,6 @@ mod variables;
 mod wait;
 
 pub use active::{Active, Head, MAX_WORDS, Message, Refused};
-pub use bml::{Bridge, Contact};
 pub use classes::{
     Classes, Handler, Linked, begin_send, isend, poll, poll_if_due, recv_now, send_copied_now,
 };

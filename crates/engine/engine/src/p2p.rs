@@ -276,37 +276,60 @@ impl P2p {
         self.bml.listen(job, values)
     }
 
-    /// The number of a process of another job, and whether it is a new one: if the process was not met before, or this one
-    /// has parted from it since. Of numbers that have become free, one that `may_be_used` again is taken.
+    /// The number of a process of another job, which has introduced itself like this ([`P2p::listen`]), and whether the number is
+    /// a new one. Of numbers that have become free, one that `may_be_used` again is taken.
     ///
     /// # Errors
     /// [`Unreachable`]: no transport reaches it, and it is as unknown as before.
     pub fn meet(
         &mut self,
         process: Process,
-        contact: &Contact,
+        introduction: &str,
         may_be_used: impl Fn(Peer) -> bool,
     ) -> std::result::Result<(Peer, bool), Unreachable> {
+        self.forget_gone();
         if let Some(known) = self.peers.find(process) {
+            self.bml.meet_again(known);
             return Ok((known, false));
-        }
-        while let Some(gone) = self.bml.next_gone() {
-            self.peers.is_gone(gone);
         }
         let free = self.peers.free(may_be_used);
         let peer = free.unwrap_or(self.peers.next());
-        self.bml.meet(peer, contact)?;
-        self.forget(peer);
+        let Process { job, rank } = process;
+        self.bml.meet(peer, &Contact { job, rank, introduction })?;
         self.peers.put(peer, process);
         Ok((peer, true))
     }
 
-    /// Parts from a process of another job, with which this one has nothing in common any more; the other one does the same.
+    /// Parts from a process of another job, with which this one has nothing in common any more; the other one does the same. It
+    /// keeps its number until it ends.
     pub fn part_from(&mut self, peer: Peer) {
-        if self.peers.part_from(peer) {
+        if !self.peers.is_bound(peer) {
             self.bml.part_from(peer);
-            self.forget(peer);
+            self.forget_gone();
         }
+    }
+
+    /// Numbers of processes that have ended since this one has parted from them are free.
+    fn forget_gone(&mut self) {
+        while let Some(gone) = self.bml.next_gone() {
+            self.forget(gone);
+            self.peers.is_gone(gone);
+        }
+    }
+
+    /// Whether this process has parted from `peer`, and has not met it since.
+    pub fn is_apart(&self, peer: Peer) -> bool {
+        self.bml.is_apart(peer)
+    }
+
+    /// This process does not part from these peers until [`P2p::release`], since something with them is being made.
+    pub fn hold(&mut self, peers: &[u32]) {
+        peers.iter().for_each(|&peer| self.peers.hold(Peer(peer)));
+    }
+
+    /// What [`P2p::hold`] was called for is made, or is not.
+    pub fn release(&mut self, peers: &[u32]) {
+        peers.iter().for_each(|&peer| self.peers.release(Peer(peer)));
     }
 
     /// Processes of other jobs that this one knows.

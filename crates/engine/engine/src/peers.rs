@@ -23,19 +23,29 @@ pub struct Peers {
     job: u64,
     /// Ranks of the own job.
     size: u32,
-    /// The processes behind the numbers from `size` on, also those from which this one has parted.
+    /// The processes behind the numbers from `size` on, also those that have ended.
     met: Vec<Process>,
     numbers: HashMap<Process, Peer>,
     /// Numbers that may become another process's.
     free: Vec<Peer>,
     /// Peers from which this process never parts.
     bound: HashSet<Peer>,
+    /// Peers from which this process does not part for now, and for how many reasons.
+    held: HashMap<Peer, u32>,
 }
 
 impl Peers {
     /// The peers of a process whose job has `size` ranks.
     pub fn of_job(job: u64, size: u32) -> Peers {
-        Peers { job, size, met: Vec::new(), numbers: HashMap::new(), free: Vec::new(), bound: HashSet::new() }
+        Peers {
+            job,
+            size,
+            met: Vec::new(),
+            numbers: HashMap::new(),
+            free: Vec::new(),
+            bound: HashSet::new(),
+            held: HashMap::new(),
+        }
     }
 
     /// Ranks of the own job.
@@ -78,7 +88,7 @@ impl Peers {
         self.numbers.insert(process, peer);
     }
 
-    /// The peers of other jobs from which this process has not parted.
+    /// The peers of other jobs.
     pub(crate) fn others(&self) -> impl Iterator<Item = Peer> {
         self.numbers.values().copied()
     }
@@ -90,18 +100,33 @@ impl Peers {
         }
     }
 
-    /// Parts from a peer of another job, unless it is bound; whether it was known.
-    pub(crate) fn part_from(&mut self, peer: Peer) -> bool {
-        if peer.0 < self.size || self.bound.contains(&peer) {
-            return false;
+    /// The process does not part from `peer` until [`Peers::release`].
+    pub(crate) fn hold(&mut self, peer: Peer) {
+        if peer.0 >= self.size {
+            *self.held.entry(peer).or_default() += 1;
         }
-        self.process(peer).is_some_and(|process| {
-            self.numbers.get(&process) == Some(&peer) && self.numbers.remove(&process).is_some()
-        })
     }
 
-    /// Nothing comes from a peer any more: its number is free.
+    /// A reason to stay with `peer` is over.
+    pub(crate) fn release(&mut self, peer: Peer) {
+        if let Some(reasons) = self.held.get_mut(&peer) {
+            *reasons -= 1;
+            if *reasons == 0 {
+                self.held.remove(&peer);
+            }
+        }
+    }
+
+    /// Whether this process does not part from `peer`, now or ever.
+    pub(crate) fn is_bound(&self, peer: Peer) -> bool {
+        peer.0 < self.size || self.bound.contains(&peer) || self.held.contains_key(&peer)
+    }
+
+    /// Nothing comes from a peer of another job any more: its number is free.
     pub(crate) fn is_gone(&mut self, peer: Peer) {
+        if let Some(process) = self.process(peer) {
+            self.numbers.remove(&process);
+        }
         self.free.push(peer);
     }
 
@@ -116,7 +141,7 @@ impl Peers {
 mod tests {
     use super::{Peers, Process};
     use crate::{Layer, P2p};
-    use bml::{Bml, Bridge, Contact, Unreachable};
+    use bml::{Bml, Unreachable};
     use btl::Peer;
     use pml_ob1::{Config, Ob1};
 
@@ -153,13 +178,16 @@ mod tests {
         let mut peers = Peers::of_job(7, 2);
         let process = |rank| Process { job: 9, rank };
         (0..3).for_each(|rank| peers.put(peers.next(), process(rank)));
-        assert!(!peers.part_from(Peer(1)), "of the own job");
         peers.bind(Peer(2));
-        assert!(!peers.part_from(Peer(2)), "bound");
-        assert!(peers.part_from(Peer(3)) && !peers.part_from(Peer(3)));
-        assert_eq!((peers.find(process(1)), peers.process(Peer(3))), (None, Some(process(1))));
-        assert_eq!(peers.free(|_| true), None, "something may still come");
+        assert!(peers.is_bound(Peer(1)) && peers.is_bound(Peer(2)) && !peers.is_bound(Peer(3)));
+        (0..2).for_each(|_| peers.hold(Peer(3)));
+        peers.release(Peer(3));
+        assert!(peers.is_bound(Peer(3)), "one reason is left");
+        peers.release(Peer(3));
+        assert!(!peers.is_bound(Peer(3)));
+        assert_eq!(peers.free(|_| true), None, "all live");
         peers.is_gone(Peer(3));
+        assert_eq!((peers.find(process(1)), peers.process(Peer(3))), (None, Some(process(1))));
         assert_eq!(peers.free(|_| false), None, "a group has it");
         assert_eq!(peers.free(|_| true), Some(Peer(3)));
         peers.put(Peer(3), process(7));
@@ -167,22 +195,17 @@ mod tests {
         assert_eq!(peers.others().count(), 3);
     }
 
-    const BRIDGE: Bridge = Bridge { id: 1, key: 2, me: 0 };
-
     #[test]
     fn a_process_that_no_transport_reaches_stays_unknown() {
         let layer = Layer::ob1(Ob1::new(Config::new(1)));
         let mut p2p = P2p::new(Bml::solo(), layer, Peers::of_job(7, 1));
         let stranger = Process { job: 9, rank: 0 };
         for _ in 0..2 {
-            let contact = Contact { card: "4711 127.0.0.1".into(), bridge: BRIDGE, number: 1 };
-            assert_eq!(
-                p2p.meet(stranger, &contact, |_| true).map_err(|Unreachable(peer)| peer),
-                Err(Peer(1))
-            );
+            let introduction = format!("{:032x} 4711 127.0.0.1", 7);
+            let met = p2p.meet(stranger, &introduction, |_| true);
+            assert_eq!(met.map_err(|Unreachable(peer)| peer), Err(Peer(1)));
             assert_eq!(p2p.peers().find(stranger), None);
         }
-        let own = Contact { card: String::new(), bridge: BRIDGE, number: 0 };
-        assert_eq!(p2p.meet(Process { job: 7, rank: 0 }, &own, |_| true).ok(), Some((Peer(0), false)));
+        assert_eq!(p2p.meet(Process { job: 7, rank: 0 }, "", |_| true).ok(), Some((Peer(0), false)));
     }
 }

@@ -3,16 +3,16 @@
 //! ```text
 //!   group A                     leaders                       group B
 //!     gather the cards ───────► swap the sides ◄───────────── gather the cards
-//!     share B's side ◄───────── one of them makes the bridge ─► share A's side
+//!     share B's side ◄─────────                    ─────────► share A's side
 //!     meet B's members                                        meet A's members
 //! ```
-//! The two groups make a bridge: a random number and a key, which only their members have. A process proves by it, at the
-//! port of another member, that it is one (`btl_tcp`). A process that is known already keeps its number and its way.
+//! A card has a key of its process. From the keys of two processes both make the secret by which they know each other at their
+//! ports (`btl_tcp`). A process that is known already keeps its number and its way.
 
 use std::sync::Arc;
 
 use abi::{Error, Result};
-use engine::{Bridge, Contact, Process};
+use engine::Process;
 
 use collectives::{gather_words, largest, share_words};
 use objects::domain::Token;
@@ -135,64 +135,49 @@ fn own(t: &mut Token) -> (Process, std::result::Result<String, String>) {
     (Process { job, rank }, p2p.listen(job, &params.values).map_err(|lines| lines.0))
 }
 
-/// Two groups that have made a bridge.
+/// An encounter of two groups, as one of them sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Made {
-    /// The bridge's number.
+pub struct Encounter {
+    /// A random number, the same for both groups.
     pub id: u64,
-    /// Its key.
-    pub key: u128,
-    /// The members of the group of this process come first on the bridge.
+    /// The group comes first, where an order of the two is wanted.
     pub is_first: bool,
 }
 
-impl Made {
-    /// A new bridge.
+impl Encounter {
+    /// A new one, in which the group of this process comes first.
     ///
     /// # Errors
     /// The system has no random numbers.
-    pub fn new() -> Result<Made> {
+    pub fn new() -> Result<Encounter> {
         let failed = |_| Error::new(abi::ERR_OTHER, "the system gives no random number");
-        let (id, key) = platform::random::number()
-            .and_then(|id| Ok((id, platform::random::secret()?)))
-            .map_err(failed)?;
-        Ok(Made { id, key, is_first: true })
-    }
-
-    /// As words, for the group of this process or for the other one.
-    pub fn words(&self, for_the_other: bool) -> [u64; 4] {
-        [self.id, self.key as u64, (self.key >> 64) as u64, u64::from(self.is_first != for_the_other)]
-    }
-
-    /// What [`Made::words`] made.
-    pub fn parse([id, low, high, is_first]: [u64; 4]) -> Made {
-        Made { id, key: u128::from(low) | u128::from(high) << 64, is_first: is_first != 0 }
+        Ok(Encounter { id: platform::random::number().map_err(failed)?, is_first: true })
     }
 }
 
-/// Makes the members of the other side known to the processes of `local`: the group that they are.
+/// Makes the members of the other side known to this process: the group that they are. The process holds them
+/// ([`engine::P2p::hold`]), until the caller releases them.
 ///
 /// # Errors
 /// A member cannot be reached.
-pub fn meet(t: &mut Token, local: abi::Comm, other: &Side, made: Made) -> Result<Arc<Group>> {
+pub fn meet(t: &mut Token, other: &Side) -> Result<Arc<Group>> {
     let mut state = t.lock();
-    let local = state.comm(local)?;
-    let there = other.members.len() as u32;
-    let (me, first) = if made.is_first { (local.rank, local.size()) } else { (there + local.rank, 0) };
-    let bridge = Bridge { id: made.id, key: made.key, me };
     let mut peers = Vec::with_capacity(other.members.len());
-    for (number, member) in (first..).zip(&other.members) {
-        let contact = Contact { card: member.card.clone(), bridge, number };
+    for member in &other.members {
         let State { p2p, groups, lost, .. } = &mut *state;
-        // A group of the program may still name a process from which this one has parted.
-        let met = p2p.meet(member.process, &contact, |peer| !groups.contain(peer.0));
-        let (peer, is_new) = met.map_err(|_| {
-            Error::new(abi::ERR_OTHER, "a process of another job cannot be reached")
-                .described(|| format!("its card is \"{}\"", member.card))
-        })?;
+        // A group of the program may still name a process that has ended.
+        let met = p2p.meet(member.process, &member.card, |peer| !groups.contain(peer.0));
+        let Ok((peer, is_new)) = met else {
+            p2p.release(&peers);
+            let error = Error::new(abi::ERR_OTHER, "a process of another job cannot be reached");
+            return Err(
+                error.described(|| "its card makes no sense, or this process does not listen".to_owned())
+            );
+        };
         if is_new {
             lost.retain(|&other| other != peer);
         }
+        p2p.hold(&[peer.0]);
         peers.push(peer.0);
     }
     let me = state.me();
@@ -238,12 +223,5 @@ mod tests {
         for words in [&[][..], &[1], &[9, 0], &[u64::MAX, 0]] {
             assert_eq!(text_of(words), None);
         }
-    }
-
-    #[test]
-    fn both_sides_see_one_bridge() {
-        let made = Made { id: 5, key: 1 << 100 | 3, is_first: true };
-        assert_eq!(Made::parse(made.words(false)), made);
-        assert_eq!(Made::parse(made.words(true)), Made { is_first: false, ..made });
     }
 }

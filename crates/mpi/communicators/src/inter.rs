@@ -4,8 +4,9 @@ use std::ffi::CStr;
 use std::sync::Arc;
 
 use abi::{Error, Result};
+use btl::Peer;
 
-use super::acquaint::{self, MOST, Made, Side, identities, text_of, words_of};
+use super::acquaint::{self, Encounter, MOST, Side, identities, text_of, words_of};
 use super::agreement::{Party, Question, WORDS};
 use super::create::{
     agree_by, answer, chosen, drop_from_table, free, give_hints, make, make_under, open, over_group,
@@ -42,24 +43,28 @@ pub fn create(
     let link = Link { comm: peer_comm, rank: remote_leader, tag };
     let leader = local_leader as u32;
     let meeting = Meeting { local: local_comm, leader, link: (rank == leader).then_some(link) };
-    let (members, party) = meeting.members(t, group.members())?;
-    let me = t.lock().me();
-    let remote = Arc::new(Group::new(members.into(), me));
-    if group.members().iter().any(|peer| remote.members().contains(peer)) {
-        return Err(Error::new(abi::ERR_COMM, "the two groups overlap"));
-    }
-    let id = meeting.agree(t, party, 2)?;
-    *new = make_under(t, id, 2, |t, id| {
-        let mut comm = Comm::new(id, group, rank, errhandler);
-        comm.session = session;
-        comm.make_inter(remote);
-        open(t, comm, None)
-    })?;
+    let mut held = Vec::new();
+    let made = meeting.members(t, group.members(), &mut held).and_then(|(members, party)| {
+        let me = t.lock().me();
+        let remote = Arc::new(Group::new(members.into(), me));
+        if group.members().iter().any(|peer| remote.members().contains(peer)) {
+            return Err(Error::new(abi::ERR_COMM, "the two groups overlap"));
+        }
+        let id = meeting.agree(t, party, 2)?;
+        make_under(t, id, 2, |t, id| {
+            let mut comm = Comm::new(id, group.clone(), rank, errhandler);
+            comm.session = session;
+            comm.make_inter(remote);
+            open(t, comm, None)
+        })
+    });
+    t.lock().p2p.release(&held);
+    *new = made?;
     Ok(())
 }
 
-/// The inter-communicator of an intra-communicator and a group of another job, which its processes have met by the bridge
-/// `made`; `far` is the other leader, a member of that group. All processes of both groups call this.
+/// The inter-communicator of an intra-communicator and a group of another job, which its processes have met in this
+/// `encounter`; `far` is the other leader, a member of that group. All processes of both groups call this.
 ///
 /// # Errors
 /// The other leader is lost; a process has no context id left.
@@ -67,21 +72,21 @@ pub fn between(
     t: &mut Token,
     (local, leader): (abi::Comm, u32),
     (remote, far): (Arc<Group>, u32),
-    made: Made,
+    encounter: Encounter,
 ) -> Result<abi::Comm> {
     let (group, rank, errhandler) = {
         let state = t.lock();
         let local = state.comm(local)?;
         (local.group.clone(), local.rank, local.errhandler)
     };
-    let tag = made.id as i32;
+    let tag = encounter.id as i32;
     let bridge = match rank == leader {
-        true => Some(leaders(t, remote.members()[far as usize], made.is_first)?),
+        true => Some(leaders(t, remote.members()[far as usize], encounter.is_first)?),
         false => None,
     };
-    let link = bridge.map(|comm| Link { comm, rank: i32::from(made.is_first), tag });
+    let link = bridge.map(|comm| Link { comm, rank: i32::from(encounter.is_first), tag });
     let meeting = Meeting { local, leader, link };
-    let id = meeting.agree(t, Party::of(&[made.id]), 2);
+    let id = meeting.agree(t, Party::of(&[encounter.id]), 2);
     if let Some(bridge) = bridge {
         drop_from_table(&mut t.lock(), bridge);
     }
@@ -179,8 +184,9 @@ impl Meeting {
         Ok(Party::of(&[u64::from(over), link.tag as u64, u64::from(ours[self.leader as usize])]).word())
     }
 
-    /// The other group's members, and the party of the two groups together.
-    fn members(&self, t: &mut Token, ours: &[u32]) -> Result<(Vec<u32>, Party)> {
+    /// The other group's members, and the party of the two groups together. Members from which this process must not part
+    /// meanwhile are added to `held`.
+    fn members(&self, t: &mut Token, ours: &[u32], held: &mut Vec<u32>) -> Result<(Vec<u32>, Party)> {
         let mut own = [self.word(t, ours)?];
         share_words(t, self.local, self.leader, &mut own)?;
         let mut other = [0; 2];
@@ -192,29 +198,28 @@ impl Meeting {
         // Both groups see both lists, so both go the same way.
         let is_one_job = ours.iter().step_by(2).chain(theirs.iter().step_by(2)).all(|&job| job == ours[0]);
         if !is_one_job {
-            self.acquaint(t, &theirs)?;
+            self.acquaint(t, &theirs, held)?;
         }
         Ok((acquaint::known(&t.lock(), &theirs).ok_or(STRANGE)?, party))
     }
 
-    /// Groups of several jobs: has those of the two meet that have not, if there are any.
-    fn acquaint(&self, t: &mut Token, theirs: &[u64]) -> Result<()> {
-        let is_stranger = acquaint::known(&t.lock(), theirs).is_none();
-        let strangers = collectives::largest(t, self.local, u64::from(is_stranger))?;
+    /// Groups of several jobs: has the two meet if some of them have not, or have parted since.
+    fn acquaint(&self, t: &mut Token, theirs: &[u64], held: &mut Vec<u32>) -> Result<()> {
+        let are_met = {
+            let mut state = t.lock();
+            let known = acquaint::known(&state, theirs).unwrap_or_default();
+            let are_met = !known.is_empty() && known.iter().all(|&peer| !state.p2p.is_apart(Peer(peer)));
+            state.p2p.hold(&known);
+            held.extend(known);
+            are_met
+        };
+        let strangers = collectives::largest(t, self.local, u64::from(!are_met))?;
         let mut there = [0];
         self.swap(t, &[strangers], &mut there)?;
         if strangers == 0 && there == [0] {
             return Ok(());
         }
         let ours = acquaint::side(t, self.local)?;
-        // The leader with the larger number makes the bridge.
-        let own = Made::new()?;
-        let mut their_bridge = [0; 4];
-        self.swap(t, &own.words(true), &mut their_bridge)?;
-        let mut our_bridge = own.words(false);
-        share_words(t, self.local, self.leader, &mut our_bridge)?;
-        let (ours_is, theirs_is) = (Made::parse(our_bridge), Made::parse(their_bridge));
-        let made = if ours_is.id > theirs_is.id { ours_is } else { theirs_is };
         let words = words_of(&ours.encode());
         let mut count = [0];
         self.swap(t, &[words.len() as u64], &mut count)?;
@@ -224,7 +229,8 @@ impl Meeting {
         let mut text = vec![0; count[0] as usize];
         self.swap(t, &words, &mut text)?;
         let other = text_of(&text).and_then(|text| Side::parse(&text)).ok_or(STRANGE)?;
-        acquaint::meet(t, self.local, &other, made).map(drop)
+        held.extend(acquaint::meet(t, &other)?.members());
+        Ok(())
     }
 
     /// Context ids that are free in both groups.
@@ -251,9 +257,7 @@ fn room_for(count: u64) -> Result<Vec<u64>> {
 /// Sorts peers in the order that all processes see alike, whatever their numbers are: by job and rank.
 fn in_one_order(state: &State, peers: &mut [u32]) {
     let table = state.p2p.peers();
-    peers.sort_unstable_by_key(|&peer| {
-        table.process(btl::Peer(peer)).map(|process| (process.job, process.rank))
-    });
+    peers.sort_unstable_by_key(|&peer| table.process(Peer(peer)).map(|process| (process.job, process.rank)));
 }
 
 /// Runs `f` with the local group's communicator in the table, where collectives find it.

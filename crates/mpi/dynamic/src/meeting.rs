@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use abi::{Error, Result};
-use communicators::acquaint::{self, Made, Side, share_text};
+use communicators::acquaint::{self, Encounter, Side, share_text};
 use engine::Lane;
 use objects::domain::Token;
 use objects::state::State;
@@ -45,7 +45,7 @@ impl Group {
     /// # Errors
     /// The system has no random numbers.
     pub(crate) fn offer(&self) -> Result<Offer> {
-        Ok(Offer { made: Made::new()?, leader: self.root, side: self.side.clone() })
+        Ok(Offer { encounter: Encounter::new()?, leader: self.root, side: self.side.clone() })
     }
 
     /// Meets the group with whose leader `talk`, the root's part, comes to an agreement: the inter-communicator of both.
@@ -74,15 +74,25 @@ impl Group {
         share_text(t, self.comm, self.root, &mut text)?;
         let (line, rest) = text.split_once('\n').ok_or(GARBLED)?;
         line.clone_into(along);
-        let Offer { made, leader: far, side: other } = parse(rest)?;
-        // The bridge of the words is the root's, whose group is that of all.
-        let remote = acquaint::meet(t, self.comm, &other, made)?;
+        let Offer { encounter, leader: far, side: other } = parse(rest)?;
+        let remote = acquaint::meet(t, &other)?;
+        let made = self.join(t, (Arc::clone(&remote), far), encounter);
+        t.lock().p2p.release(remote.members());
+        made
+    }
+
+    fn join(
+        &self,
+        t: &mut Token,
+        (remote, far): (Arc<objects::group::Group>, u32),
+        encounter: Encounter,
+    ) -> Result<abi::Comm> {
         let ours: Vec<u32> = t.lock().comm(self.comm)?.group.members().to_vec();
         if remote.members().iter().any(|peer| ours.contains(peer)) {
             return Err(Error::new(abi::ERR_COMM, "the two groups overlap"));
         }
         crate::parting::settle_waiting(&mut t.lock());
-        communicators::between(t, (self.comm, self.root), (remote, far), made)
+        communicators::between(t, (self.comm, self.root), (remote, far), encounter)
     }
 }
 

@@ -2,17 +2,17 @@
 //!
 //! ```text
 //!   connects                                    accepts
-//!    │ ── offer: a bridge, its group ────────────►
-//!    │ ◄──────────── offer: a bridge, its group ──
+//!    │ ── offer: an encounter, its group ────────►
+//!    │ ◄──────── offer: an encounter, its group ──
 //!    │ ── confirmed ─────────────────────────────►   from here on both sides are bound
 //! ```
-//! The bridge of the side that accepts is taken.
+//! The encounter of the side that accepts is taken.
 
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use communicators::acquaint::{Made, Side};
+use communicators::acquaint::{Encounter, Side};
 use connect::Session;
 use platform::descriptor;
 
@@ -32,11 +32,12 @@ pub(crate) struct Talk<S> {
     input: Vec<u8>,
 }
 
-/// What one leader gives the other one. A talk ends with the other leader's offer, and in it the bridge that is taken.
+/// What one leader gives the other one. A talk ends with the other leader's offer, and in it the encounter that is
+/// taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Offer {
-    /// Its bridge; after a talk the bridge that is taken, as the side of this process sees it.
-    pub(crate) made: Made,
+    /// Its own; after a talk the one that is taken, as the side of this process sees it.
+    pub(crate) encounter: Encounter,
     /// The leader's rank in its group.
     pub(crate) leader: u32,
     /// Its group.
@@ -45,18 +46,18 @@ pub(crate) struct Offer {
 
 impl Offer {
     pub(crate) fn encode(&self) -> String {
-        let [id, low, high, is_first] = self.made.words(false);
-        format!("{id} {low} {high} {is_first} {}\n{}", self.leader, self.side.encode())
+        let Encounter { id, is_first } = self.encounter;
+        format!("{id} {} {}\n{}", u64::from(is_first), self.leader, self.side.encode())
     }
 
     /// What [`Offer::encode`] has written.
     pub(crate) fn parse(text: &str) -> Option<Offer> {
         let (head, side) = text.split_once('\n')?;
         let words: Vec<u64> = head.split(' ').map(|word| word.parse().ok()).collect::<Option<_>>()?;
-        let &[id, low, high, is_first, leader] = &words[..] else { return None };
+        let &[id, is_first, leader] = &words[..] else { return None };
         let side = Side::parse(side)?;
         let leader = u32::try_from(leader).ok().filter(|&leader| (leader as usize) < side.members.len())?;
-        Some(Offer { made: Made::parse([id, low, high, is_first]), leader, side })
+        Some(Offer { encounter: Encounter { id, is_first: is_first != 0 }, leader, side })
     }
 }
 
@@ -76,7 +77,7 @@ impl<S: Read + AsFd> Talk<S> {
         if self.receive(end)? != CONFIRMED {
             return Err(io::ErrorKind::InvalidData.into());
         }
-        Ok(Offer { made: ours.made, ..theirs })
+        Ok(Offer { encounter: ours.encounter, ..theirs })
     }
 
     /// The side that connects. The other one may take until `end`.
@@ -87,23 +88,23 @@ impl<S: Read + AsFd> Talk<S> {
         self.send(&ours.encode())?;
         let theirs = self.receive_offer(end)?;
         self.send(CONFIRMED)?;
-        Ok(Offer { made: Made { is_first: false, ..theirs.made }, ..theirs })
+        Ok(Offer { encounter: Encounter { is_first: false, ..theirs.encounter }, ..theirs })
     }
 
-    /// Two sides that are alike: the bridge with the larger number is taken.
+    /// Two sides that are alike: the encounter with the larger number is taken.
     ///
     /// # Errors
     /// As [`Talk::accept`].
     pub(crate) fn join(&mut self, ours: &Offer) -> io::Result<Offer> {
         self.send(&ours.encode())?;
         let theirs = self.receive_offer(Instant::now() + PATIENCE)?;
-        let made = match ours.made.id.cmp(&theirs.made.id) {
-            std::cmp::Ordering::Greater => ours.made,
-            std::cmp::Ordering::Less => Made { is_first: false, ..theirs.made },
+        let encounter = match ours.encounter.id.cmp(&theirs.encounter.id) {
+            std::cmp::Ordering::Greater => ours.encounter,
+            std::cmp::Ordering::Less => Encounter { is_first: false, ..theirs.encounter },
             // Nothing but this process's own words comes back.
             std::cmp::Ordering::Equal => return Err(io::ErrorKind::InvalidData.into()),
         };
-        Ok(Offer { made, ..theirs })
+        Ok(Offer { encounter, ..theirs })
     }
 
     fn receive_offer(&mut self, end: Instant) -> io::Result<Offer> {
@@ -209,20 +210,27 @@ mod tests {
     fn offer(id: u64, ranks: u32) -> Offer {
         let member = |rank| Member { process: Process { job: id, rank }, card: "1 ::1".to_owned() };
         let side = Side { members: (0..ranks).map(member).collect() };
-        Offer { made: Made { id, key: 1 << 70 | u128::from(id), is_first: true }, leader: ranks - 1, side }
+        Offer { encounter: Encounter { id, is_first: true }, leader: ranks - 1, side }
     }
 
     #[test]
-    fn both_sides_take_the_bridge_of_the_one_that_accepts() {
+    fn both_sides_take_the_encounter_of_the_one_that_accepts() {
         let (ours, theirs) = UnixStream::pair().unwrap();
         // More than a socket holds.
         let (one, other) = (offer(7, 20_000), offer(9, 3));
         let (away, end) = (other.clone(), Instant::now() + PATIENCE);
         let thread = std::thread::spawn(move || Talk::new(theirs, None).connect(&away, end));
         let met = Talk::new(ours, None).accept(&one).unwrap();
-        assert_eq!(met, Offer { made: one.made, leader: 2, side: other.side });
+        assert_eq!(met, Offer { encounter: one.encounter, leader: 2, side: other.side });
         let met = thread.join().unwrap().unwrap();
-        assert_eq!(met, Offer { made: Made { is_first: false, ..one.made }, leader: 19_999, side: one.side });
+        assert_eq!(
+            met,
+            Offer {
+                encounter: Encounter { is_first: false, ..one.encounter },
+                leader: 19_999,
+                side: one.side
+            }
+        );
     }
 
     #[test]
@@ -235,8 +243,8 @@ mod tests {
             met
         });
         let met = Talk::new(ours.try_clone().unwrap(), None).join(&offer(7, 1)).unwrap();
-        assert!(!met.made.is_first && met.made.id == 9);
-        assert!(thread.join().unwrap().unwrap().made.is_first);
+        assert!(!met.encounter.is_first && met.encounter.id == 9);
+        assert!(thread.join().unwrap().unwrap().encounter.is_first);
         let mut text = String::new();
         ours.read_to_string(&mut text).unwrap();
         assert_eq!(text, "the program's");

@@ -22,6 +22,7 @@
 mod each;
 mod contract;
 mod error;
+mod introduction;
 mod join;
 mod meeting;
 mod selection;
@@ -32,7 +33,7 @@ mod variables;
 use std::os::fd::BorrowedFd;
 use std::sync::LazyLock;
 
-pub use btl_tcp::{Bridge, connects};
+pub use btl_tcp::connects;
 pub use btl_ugni::join::Gemini;
 pub use error::{SetupError, Unreachable};
 pub use join::{Joining, NodeMemory};
@@ -96,6 +97,8 @@ macro_rules! declare {
             /// In place, so that the fast path finds its links at a fixed address.
             vader: Option<Vader>,
             $($field: Option<Box<<$join as Join>::Opened>>,)*
+            /// What processes of other jobs must know to call this one.
+            introduction: Option<introduction::Introduction>,
             /// Whether there are transports beside the loopback and vader.
             is_mixed: bool,
             /// Counts turns: the transports take turns in being asked first.
@@ -110,6 +113,7 @@ macro_rules! declare {
                     loopback: Loopback::new(me, bell),
                     bell,
                     vader: transports.vader,
+                    introduction: None,
                     is_mixed: [$(transports.$field.is_some()),*].contains(&true),
                     $($field: transports.$field.map(Box::new),)*
                     turn: 0,

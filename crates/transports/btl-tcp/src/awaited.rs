@@ -13,7 +13,7 @@ impl Tcp {
                 return;
             }
             // Others are reached by another transport, or not at all any more.
-            if self.network.contact(at).is_none() || self.network.is_parting(at) {
+            if self.network.contact(at).is_none() || self.network.is_apart(at) {
                 continue;
             }
             let conversation = self.conversation(at);

@@ -56,7 +56,7 @@ impl Tcp {
             self.strangers.hear_by(Instant::now(), platform::random::nonce, |who| network.expects(who));
         self.network.callers = self.strangers.callers().count();
         for (socket, who, session) in callers {
-            // Its bridge may have gone meanwhile.
+            // It may have gone meanwhile.
             let Some(at) = self.network.conversation_of(&who) else { continue };
             let Ok(wire) = self.network.take_caller(socket, at, session) else { continue };
             self.take_call(at, wire);

@@ -38,6 +38,10 @@ pub(crate) struct Conversation {
     pub(crate) ending: Option<String>,
     /// Why it is lost.
     pub(crate) loss: Option<String>,
+    /// Its connection was the one with the peer at some time.
+    pub(crate) was_open: bool,
+    /// The peer has parted from this process, after so many meetings.
+    pub(crate) peer_parted_at: Option<u32>,
     /// Its connection is being closed, since descriptors run short.
     pub(crate) closing: Option<Closing>,
     /// Frames went or came since it was last considered for that.
@@ -48,6 +52,13 @@ pub(crate) struct Conversation {
     pub(crate) silent_since: Option<Instant>,
     /// Since when no attempt to connect was answered, while something waits for the connection.
     pub(crate) unheard_since: Option<Instant>,
+}
+
+impl Conversation {
+    /// Whether nothing has come from the peer or gone there, and nothing is about to.
+    pub(crate) fn is_untouched(&self) -> bool {
+        !self.was_open && self.output.is_empty() && !self.pair.is_known_to_peer()
+    }
 }
 
 /// The end of a connection that is to be closed.

@@ -15,7 +15,8 @@
 //!   over       get or put, succeeded          nothing more comes for it
 //! ```
 //!
-//! Over a peer's first connection "lane lost" reports that another one is over ([`crate::lanes`]).
+//! Over a peer's first connection "lane lost" reports that another one is over ([`crate::lanes`]), "apart" that the peer has
+//! parted from this process ([`crate::meeting`]).
 //! The last frame of a connection that is closed on purpose is "rest" ([`crate::room`]).
 
 use btl::MAX_HEADER_WORDS;
@@ -33,6 +34,7 @@ const STORE: u16 = 4;
 const OVER: u16 = 5;
 const REST: u16 = 6;
 const LANE_LOST: u16 = 7;
+const APART: u16 = 8;
 
 /// The frame that confirms a connection.
 pub(crate) const CONFIRM: [u8; HEAD] = {
@@ -78,7 +80,7 @@ pub(crate) fn extent(bytes: &[u8], most: usize) -> Result<Option<Extent>, Broken
         STORE => words == 3,
         OVER => words == 2 && payload == 0,
         REST => words == 0 && payload == 0,
-        LANE_LOST => words == 1 && payload == 0,
+        LANE_LOST | APART => words == 1 && payload == 0,
         _ => false,
     };
     if fits { Ok(Some(Extent { kind, header: words * 8, payload })) } else { Err(Broken) }
@@ -106,6 +108,7 @@ pub(crate) enum Control {
     Over { what: u32, succeeded: bool },
     Rest,
     LaneLost { lane: u32 },
+    Apart { meetings: u32 },
 }
 
 impl Control {
@@ -122,6 +125,7 @@ impl Control {
             Control::Over { what, succeeded } => (OVER, 0, [what.into(), succeeded.into(), 0, 0], 2),
             Control::Rest => (REST, 0, [0; 4], 0),
             Control::LaneLost { lane } => (LANE_LOST, 0, [lane.into(), 0, 0, 0], 1),
+            Control::Apart { meetings } => (APART, 0, [meetings.into(), 0, 0, 0], 1),
         };
         let mut bytes = [0; OVERHEAD];
         bytes[..HEAD].copy_from_slice(&head(len, count, kind));
@@ -140,6 +144,7 @@ impl Control {
             STORE => Control::Store { name: name(0)?, offset: word(1), put: name(2)?, len: payload },
             REST => Control::Rest,
             LANE_LOST => Control::LaneLost { lane: name(0)? },
+            APART => Control::Apart { meetings: name(0)? },
             _ => Control::Over { what: name(0)?, succeeded: word(1) == 1 },
         })
     }

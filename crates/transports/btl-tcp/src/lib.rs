@@ -55,12 +55,12 @@
 #![deny(unsafe_code)]
 
 mod awaited;
-mod bridge;
 mod callers;
 mod card;
 mod conversation;
 mod conversations;
 mod direct;
+mod foreign;
 mod frame;
 mod hello;
 pub mod join;
@@ -79,10 +79,9 @@ mod transport;
 mod watch;
 mod writing;
 
-pub use bridge::Bridge;
 pub use card::Card;
+pub use foreign::Foreign;
 pub use hello::JobProof;
 pub use listening::{Listening, Port, SetupError, listen};
-pub use network::Contact;
 pub use params::{Security, TcpParams};
 pub use transport::{Tcp, connects};

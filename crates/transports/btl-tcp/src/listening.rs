@@ -1,10 +1,10 @@
 //! Setting the transport up: what can be done before the peers are known.
 
-use crate::bridge::Bridges;
 use crate::card::{Card, offered};
 use crate::conversation::Watch;
 use crate::conversations::Conversations;
 use crate::direct::Direct;
+use crate::foreign::Foreigners;
 use crate::hello::JobProof;
 use crate::network::{COUNTED, Contact, LISTENER, Network, TIMER};
 use crate::pair::ConnectLimits;
@@ -19,7 +19,7 @@ use mem::Slab;
 use platform::epoll::Epoll;
 use platform::interfaces::Interface;
 use platform::timer::Timer;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::net::TcpListener;
 use std::os::fd::AsFd;
@@ -172,7 +172,7 @@ impl Listening {
         params: &TcpParams,
         report: Option<fn(&str)>,
     ) -> Tcp {
-        let contacts = cards.into_iter().map(|card| Some(Contact { card, bridge: None })).collect();
+        let contacts = cards.into_iter().map(|card| Some(Contact { card, acquaintance: None })).collect();
         self.open_to(me, job, contacts, params, report)
     }
 
@@ -224,8 +224,7 @@ impl Listening {
                 security,
                 of_job: contacts.iter().flatten().count() as u32,
                 contacts,
-                parting: HashSet::new(),
-                bridges: Bridges::default(),
+                foreigners: Foreigners::default(),
                 own: self.port.own,
                 interfaces,
                 lane_places: HashMap::new(),

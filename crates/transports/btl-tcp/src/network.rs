@@ -1,7 +1,7 @@
 //! The sockets of a process: connections by number, in one epoll set.
 
-use crate::bridge::{Bridge, Bridges};
 use crate::card::Card;
+use crate::foreign::{Acquaintance, Foreign, Foreigners};
 use crate::frame::CONFIRM;
 use crate::hello::{JobProof, LANES, Verdict};
 use crate::numbers::{lane_of, lane_to, peer_of};
@@ -16,7 +16,7 @@ use platform::descriptor::is_shortage;
 use platform::epoll::Epoll;
 use platform::interfaces::Interface;
 use platform::tcp::Piece;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 use std::os::fd::AsFd;
@@ -265,12 +265,12 @@ impl Link {
 }
 
 /// How a peer is reached.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Contact {
+#[derive(Clone, Debug)]
+pub(crate) struct Contact {
     /// Where it listens.
-    pub card: Card,
-    /// Of a process of another job: the bridge, and its number there.
-    pub bridge: Option<(Bridge, u32)>,
+    pub(crate) card: Card,
+    /// Of a process of another job.
+    pub(crate) acquaintance: Option<Acquaintance>,
 }
 
 /// All connections of a process, and what it needs to make one.
@@ -286,10 +286,8 @@ pub(crate) struct Network {
     pub(crate) of_job: u32,
     /// Where each peer is, and how it knows this process; `None`: it is reached by other ways alone.
     pub(crate) contacts: Vec<Option<Contact>>,
-    /// Peers from which this process parts.
-    pub(crate) parting: HashSet<u32>,
-    /// By which this process knows peers of other jobs.
-    pub(crate) bridges: Bridges,
+    /// Peers of other jobs.
+    pub(crate) foreigners: Foreigners,
     /// With the addresses of this one.
     pub(crate) own: Vec<Interface>,
     /// Their names, each once.
@@ -366,22 +364,32 @@ impl Network {
         self.contacts.get(peer as usize)?.as_ref()
     }
 
-    /// Whether the process parts from the peer of a conversation.
-    #[inline]
-    pub(crate) fn is_parting(&self, at: u32) -> bool {
-        !self.parting.is_empty() && self.parting.contains(&peer_of(at))
+    /// What is kept of a peer of another job.
+    pub(crate) fn acquaintance(&self, peer: u32) -> Option<&Acquaintance> {
+        self.contact(peer)?.acquaintance.as_ref()
+    }
+
+    pub(crate) fn acquaintance_mut(&mut self, peer: u32) -> Option<&mut Acquaintance> {
+        self.contacts.get_mut(peer as usize)?.as_mut()?.acquaintance.as_mut()
+    }
+
+    /// Whether this process has parted from the peer of a conversation.
+    pub(crate) fn is_apart(&self, at: u32) -> bool {
+        self.acquaintance(peer_of(at)).is_some_and(|acquaintance| acquaintance.is_apart)
     }
 
     /// Whether a conversation is the first with a process of this job.
     pub(crate) fn is_of_job(&self, at: u32) -> bool {
-        self.contact(at).is_some_and(|contact| contact.bridge.is_none())
+        self.contact(at).is_some_and(|contact| contact.acquaintance.is_none())
     }
 
     /// Whether the peer of a conversation comes before this process, of two that both see it alike.
     pub(crate) fn comes_second(&self, at: u32) -> bool {
         let peer = peer_of(at);
-        match self.contact(peer).and_then(|contact| contact.bridge) {
-            Some((bridge, number)) => bridge.me > number,
+        match self.acquaintance(peer) {
+            Some(Acquaintance { foreign: Foreign { job, rank, .. }, .. }) => {
+                (self.job.id, self.me) > (*job, *rank)
+            }
             None => self.me > peer,
         }
     }
@@ -389,43 +397,37 @@ impl Network {
     /// What this process sends when it calls the peer of a conversation, and what it proves to know.
     pub(crate) fn call(&self, at: u32) -> Option<(Secret, Who)> {
         let lane = lane_of(at);
-        match self.contact(peer_of(at))?.bridge {
-            Some((Bridge { id, key, me }, number)) => {
-                let who = Who { role: CallerRole::Process, job: id, from: lane_to(me, lane), to: number };
-                Some((Secret::new(key), who))
-            }
-            None => Some((self.job.secret(), self.job.call(lane_to(self.me, lane), peer_of(at)))),
-        }
+        let (secret, to) = match &self.contact(peer_of(at))?.acquaintance {
+            Some(Acquaintance { foreign, .. }) => (foreign.secret, foreign.rank),
+            None => (self.job.secret(), peer_of(at)),
+        };
+        Some((secret, self.job.call(lane_to(self.me, lane), to)))
     }
 
     /// The secret that a caller who claims to be `who` has to know; why it cannot be a peer, where to be reported.
     pub(crate) fn expects(&self, who: &Who) -> Result<Secret, Option<&'static str>> {
-        let Some(known) = self.bridges.get(who.job) else {
-            // A member of a bridge may call before this process has learned of it; it calls again.
-            if who.role == CallerRole::Process && who.job != self.job.id {
-                return Err(None);
-            }
+        if who.role != CallerRole::Process || who.job == self.job.id {
             return self.job.expects(who, self.me, self.of_job).map(|()| self.job.secret());
-        };
-        match who {
-            _ if who.role != CallerRole::Process => Err(Some("it is of another job")),
-            _ if who.to != known.bridge.me => Err(None),
-            _ if !known.peers.contains_key(&peer_of(who.from)) || lane_of(who.from) >= LANES => {
+        }
+        // It may call before this process has learned that their groups have met; it calls again.
+        let peer = self.foreigners.find(who.job, peer_of(who.from)).ok_or(None)?;
+        match self.acquaintance(peer) {
+            _ if lane_of(who.from) >= LANES => {
                 Err(Some("it is of a job that this one has met, and no process of it"))
             }
-            _ => Ok(Secret::new(known.bridge.key)),
+            // It tries the addresses of another process, of which this one leads here.
+            Some(acquaintance) if who.to == self.me => Ok(acquaintance.foreign.secret),
+            _ => Err(None),
         }
     }
 
     /// The conversation that a caller who has proven to be `who` has a part in.
     pub(crate) fn conversation_of(&self, who: &Who) -> Option<u32> {
-        match self.bridges.get(who.job) {
-            Some(known) => {
-                let &peer = known.peers.get(&peer_of(who.from))?;
-                Some(lane_to(peer, lane_of(who.from)))
-            }
-            None => (who.job == self.job.id).then_some(who.from),
+        if who.job == self.job.id {
+            return Some(who.from);
         }
+        let peer = self.foreigners.find(who.job, peer_of(who.from))?;
+        Some(lane_to(peer, lane_of(who.from)))
     }
 
     /// Where to call: a peer at this one of its addresses, for a lane at its own.

@@ -179,6 +179,11 @@ impl Tcp {
                 Ok(false)
             }
             Control::LaneLost { .. } => Err(Broken),
+            Control::Apart { meetings } if self.network.acquaintance(at).is_some() => {
+                self.conversation(at).peer_parted_at = Some(meetings);
+                Ok(false)
+            }
+            Control::Apart { .. } => Err(Broken),
         }
     }
 

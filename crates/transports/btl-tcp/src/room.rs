@@ -119,7 +119,7 @@ impl Tcp {
         }
     }
 
-    pub(crate) fn begin_to_close(&mut self, at: u32, peer_rests: bool) {
+    fn begin_to_close(&mut self, at: u32, peer_rests: bool) {
         let conversation = self.conversation(at);
         let mut output = core::mem::take(&mut conversation.output);
         output.add_control(Control::Rest);
@@ -157,10 +157,6 @@ impl Tcp {
         conversation.input = Default::default();
         self.network.links.remove(wire);
         self.with_pair(at, |pair, _, _| pair.closed());
-        if self.network.is_parting(at) {
-            closing.callers.into_iter().for_each(|caller| drop(self.network.links.remove(caller)));
-            return self.is_gone(at);
-        }
         for caller in closing.callers {
             self.take_call(at, caller);
         }

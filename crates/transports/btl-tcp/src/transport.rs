@@ -141,6 +141,8 @@ impl Tcp {
                 awaits_room: false,
                 ending: None,
                 loss: None,
+                was_open: false,
+                peer_parted_at: None,
                 closing: None,
                 was_used: true,
                 is_watched: false,
@@ -168,6 +170,7 @@ impl Tcp {
         }
         match state {
             State::Open(wire) if state != before => {
+                conversation.was_open = true;
                 self.network.opened(wire);
                 self.flush(at);
             }
@@ -370,10 +373,11 @@ impl Tcp {
         }
         self.end_lanes(at, "its peer is lost");
         self.fail_all(at);
-        if self.network.is_parting(at) {
-            return self.is_gone(at);
+        if self.network.is_apart(at) {
+            self.is_gone(at);
+        } else if !self.is_no_loss(at) {
+            self.events.push_back(Event::PeerLost(Peer(at)));
         }
-        self.events.push_back(Event::PeerLost(Peer(at)));
     }
 }
 
@@ -431,11 +435,8 @@ impl Btl for Tcp {
         }
         while let Some(at) = self.ready.pop_front() {
             self.conversation(at).is_ready = false;
-            match self.lend(at) {
-                // No part of this process waits for it.
-                Some(arrival) if self.network.is_parting(at) => self.release(arrival),
-                Some(arrival) => return Some(arrival),
-                None => {}
+            if let Some(arrival) = self.lend(at) {
+                return Some(arrival);
             }
         }
         None
@@ -443,9 +444,6 @@ impl Btl for Tcp {
 
     fn next_arrival_from(&mut self, peer: Peer) -> Option<Arrival> {
         if self.lent.is_some() {
-            return None;
-        }
-        if self.network.is_parting(peer.0) {
             return None;
         }
         if let Some(arrival) = self.lend(peer.0) {
@@ -549,11 +547,11 @@ impl Btl for Tcp {
             State::Open(wire) => self.network.links.get(wire),
             _ => None,
         };
-        // From a peer that the process parts from it awaits no last word.
+        // From a peer that the process has parted from it awaits no last word.
         let closes = conversation
             .closing
             .as_ref()
-            .is_some_and(|closing| !self.network.is_parting(peer.0) || !closing.output.is_empty());
+            .is_some_and(|closing| !self.network.is_apart(peer.0) || !closing.output.is_empty());
         !conversation.output.is_empty() || closes || link.is_some_and(|link| owes(&link.socket))
     }
 
@@ -577,7 +575,7 @@ impl Btl for Tcp {
 
     fn would_miss(&self, peer: Peer) -> bool {
         let conversation = self.peers.get(peer.0);
-        !self.network.is_parting(peer.0)
+        !self.network.is_apart(peer.0)
             && conversation.is_some_and(|conversation| conversation.pair.is_known_to_peer())
     }
 
