@@ -2,6 +2,7 @@
 #include "check.h"
 #include "process.h"
 #include <stdlib.h>
+#include <unistd.h>
 
 int main(int argc, char **argv)
 {
@@ -28,6 +29,11 @@ int main(int argc, char **argv)
             maps = mappings();
             memory = resident();
         }
+    }
+    /* A connection is there until its child has ended. */
+    for (int i = 0, ready; i < 20000 && descriptors() > fds + 2; i++) {
+        MPI_Iprobe(MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &ready, MPI_STATUS_IGNORE);
+        usleep(1000);
     }
     check_all(descriptors() <= fds + 2, "%d spawns leave no descriptors", count);
     check_all(mappings() <= maps + 4, "%d spawns leave no mappings", count);
