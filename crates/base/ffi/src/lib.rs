@@ -20,6 +20,7 @@ pub mod copies;
 mod count;
 pub mod origin;
 mod pointer;
+mod symbol;
 mod text;
 
 pub use array::{Array, ArrayMut, Weights};

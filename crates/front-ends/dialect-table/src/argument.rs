@@ -39,6 +39,9 @@ pub fn passed(dialect: &Dialect, function: &Function, argument: &Argument, wide:
         What::Callback(callback) if callback.contains("elete_") => {
             return Passed { value: format!("callback::delete({n})"), ..same(n, "P") };
         }
+        What::Callback(callback) if callback == "User_function" => {
+            return Passed { value: format!("callback::reduction({n})"), ..same(n, "P") };
+        }
         What::Callback(_) => return same(n, "P"),
     };
     let word = kind.word;

@@ -26,6 +26,8 @@ pub trait Dialect {
     fn code_of(theirs: i32) -> i32;
     /// An error code.
     fn code_to(ours: i32) -> i32;
+    /// Calls a reduction that is not one in C; whether it is such a one.
+    fn reduce(function: usize, input: Address, in_out: Address, length: i32, datatype: Self::Handle) -> bool;
 }
 
 /// How functions of a program are called.
@@ -77,7 +79,7 @@ unsafe extern "C-unwind" fn error_handler<D: Dialect>(handle: *mut usize, code: 
     }
 }
 
-unsafe extern "C-unwind" fn reduce<D: Dialect, N>(
+unsafe extern "C-unwind" fn reduce<D: Dialect, N: Copy + TryInto<i32>>(
     function: usize,
     input: Address,
     in_out: Address,
@@ -85,6 +87,9 @@ unsafe extern "C-unwind" fn reduce<D: Dialect, N>(
     datatype: &mut Datatype,
 ) {
     let mut theirs = D::datatype(datatype.0);
+    if (*length).try_into().is_ok_and(|length| D::reduce(function, input, in_out, length, theirs)) {
+        return;
+    }
     // SAFETY: the program gave a function of this type.
     unsafe {
         program!(function, (Address, Address, *mut N, *mut D::Handle))(input, in_out, length, &raw mut theirs)

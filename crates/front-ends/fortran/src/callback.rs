@@ -505,13 +505,36 @@ predefined! {
     ]
 }
 
-// The same in the compiled modules of other libraries.
+// Further names of these in other libraries: P twins, and procedures of compiled modules.
 #[cfg(dialect)]
 mod module {
     #![allow(non_snake_case)]
-    use super::{dup, null_conversion, null_copy, null_delete};
+    use super::{dup, dup_short, null_conversion, null_copy, null_delete};
     use crate::names::aliases;
 
+    aliases! { null_copy:
+        pmpi_comm_null_copy_fn_ pmpi_comm_null_copy_fn__ pmpi_comm_null_copy_fn PMPI_COMM_NULL_COPY_FN
+        pmpi_type_null_copy_fn_ pmpi_type_null_copy_fn__ pmpi_type_null_copy_fn PMPI_TYPE_NULL_COPY_FN
+        pmpi_win_null_copy_fn_ pmpi_win_null_copy_fn__ pmpi_win_null_copy_fn PMPI_WIN_NULL_COPY_FN
+        pmpi_null_copy_fn_ pmpi_null_copy_fn__ pmpi_null_copy_fn PMPI_NULL_COPY_FN
+    }
+    aliases! { dup:
+        pmpi_comm_dup_fn_ pmpi_comm_dup_fn__ pmpi_comm_dup_fn PMPI_COMM_DUP_FN
+        pmpi_type_dup_fn_ pmpi_type_dup_fn__ pmpi_type_dup_fn PMPI_TYPE_DUP_FN
+        pmpi_win_dup_fn_ pmpi_win_dup_fn__ pmpi_win_dup_fn PMPI_WIN_DUP_FN
+    }
+    aliases! { dup_short:
+        pmpi_dup_fn_ pmpi_dup_fn__ pmpi_dup_fn PMPI_DUP_FN
+    }
+    aliases! { null_delete:
+        pmpi_comm_null_delete_fn_ pmpi_comm_null_delete_fn__ pmpi_comm_null_delete_fn PMPI_COMM_NULL_DELETE_FN
+        pmpi_type_null_delete_fn_ pmpi_type_null_delete_fn__ pmpi_type_null_delete_fn PMPI_TYPE_NULL_DELETE_FN
+        pmpi_win_null_delete_fn_ pmpi_win_null_delete_fn__ pmpi_win_null_delete_fn PMPI_WIN_NULL_DELETE_FN
+        pmpi_null_delete_fn_ pmpi_null_delete_fn__ pmpi_null_delete_fn PMPI_NULL_DELETE_FN
+    }
+    aliases! { null_conversion:
+        pmpi_conversion_fn_null_ pmpi_conversion_fn_null__ pmpi_conversion_fn_null PMPI_CONVERSION_FN_NULL
+    }
     aliases! { null_copy:
         __mpi_f08_callbacks_MOD_mpi_comm_null_copy_fn __mpi_f08_callbacks_MOD_mpi_type_null_copy_fn
         __mpi_f08_callbacks_MOD_mpi_win_null_copy_fn

@@ -42,10 +42,16 @@ const FACTS: [(&CStr, &CStr); 19] = [
 #[unsafe(link_section = ".init_array")]
 static AT_LOAD: extern "C" fn() = tell;
 
+/// What Intel's compilers have for `.true.`, in a program with their run-time library. Programs of MPICH's ABI may be
+/// theirs, and say so in no other way.
+fn of_intel() -> Option<i32> {
+    (cfg!(dialect = "mpich") && ffi::weak_address!("for_rtl_init_") != 0).then_some(-1)
+}
+
 /// A program that has set these properties by itself keeps what it set.
 extern "C" fn tell() {
     // The wrappers state what the program's compiler has for `.true.` where it is not 1.
-    let stated = origin::value_of_true();
+    let stated = origin::value_of_true().or_else(of_intel);
     logical::set_true(stated.unwrap_or(1));
     // Other C libraries may answer these functions only between initialisation and finalisation.
     if !origin::is_kept() {

@@ -72,7 +72,7 @@ procedures! {
     pmpi_f_sync_reg_ pmpi_f_sync_reg__ pmpi_f_sync_reg PMPI_F_SYNC_REG
     (_buffer: P) {}
 
-    mpi_f_sync_reg_f08ts_, pmpi_f_sync_reg_f08ts_ (_buffer: P) {}
+    mpi_f_sync_reg_f08ts_ mpi_f_sync_reg_f08_, pmpi_f_sync_reg_f08ts_ pmpi_f_sync_reg_f08_ (_buffer: P) {}
 
     mpi_status_f2f08_ mpi_status_f2f08__ mpi_status_f2f08 MPI_STATUS_F2F08,
     pmpi_status_f2f08_ pmpi_status_f2f08__ pmpi_status_f2f08 PMPI_STATUS_F2F08

@@ -7,35 +7,10 @@ use ffi::copies::Functions;
 use crate::library;
 use crate::place::P;
 
-/// The address of a symbol that need not be there, or 0.
-macro_rules! address {
-    ($symbol:literal) => {{
-        let address: usize;
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: reads an entry of the global offset table, which is 0 where no library has the symbol.
-        unsafe {
-            core::arch::asm!(
-                concat!(".weak ", $symbol), concat!("mov {}, qword ptr [rip + ", $symbol, "@GOTPCREL]"),
-                out(reg) address, options(pure, nomem, nostack, preserves_flags),
-            );
-        }
-        #[cfg(target_arch = "aarch64")]
-        // SAFETY: as above.
-        unsafe {
-            core::arch::asm!(
-                concat!(".weak ", $symbol), concat!("adrp {0}, :got:", $symbol),
-                concat!("ldr {0}, [{0}, :got_lo12:", $symbol, "]"),
-                out(reg) address, options(pure, nomem, nostack, preserves_flags),
-            );
-        }
-        address
-    }};
-}
-
 /// A function of Alhena's C library, if that is the C library.
 macro_rules! library {
     ($symbol:literal, $kind:ty) => {{
-        let address = address!($symbol);
+        let address = ffi::weak_address!($symbol);
         // SAFETY: a symbol's number is that of its type.
         (address != 0).then(|| unsafe { core::mem::transmute::<usize, $kind>(address) })
     }};
@@ -43,7 +18,7 @@ macro_rules! library {
 
 /// What the compiler of the program has for `.true.`, if the program was linked with that: the value of an absolute symbol.
 pub fn value_of_true() -> Option<i32> {
-    let value = address!("alhena_fortran_true");
+    let value = ffi::weak_address!("alhena_fortran_true");
     (value != 0).then_some(value as i32)
 }
 

@@ -1,5 +1,7 @@
 //! What functions of the program are given, and those that the library itself has for it.
 
+use abi::Address;
+
 use crate::functions::{comm, datatype, file, session, win};
 use crate::{Handle, P};
 
@@ -33,6 +35,16 @@ unsafe extern "C" fn MPIR_Dup_fn(_: i32, _: i32, _: P, value: P, copy: *mut P, f
 /// The function that copies an attribute, which for this ABI may be [`MPIR_Dup_fn`], and NULL for none.
 pub fn copy(function: P) -> P {
     if function == MPIR_Dup_fn as *const () as P { abi::COMM_DUP_FN as P } else { function }
+}
+
+/// A reduction: in C.
+pub fn reduction(function: P) -> P {
+    function
+}
+
+/// Calls a reduction that is not one in C, which no program of this ABI has here.
+pub fn reduce(_: usize, _: Address, _: Address, _: i32, _: Handle) -> bool {
+    false
 }
 
 /// The function that deletes an attribute: NULL for none here, too.

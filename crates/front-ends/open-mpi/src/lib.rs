@@ -16,6 +16,7 @@
 
 mod address;
 mod callback;
+mod cxx;
 mod object;
 mod status;
 

@@ -11,7 +11,8 @@ use crate::functions::{errcode, rank, tag};
 ///   0        4     8       12          16
 ///   SOURCE   TAG   ERROR   cancelled   count
 /// ```
-#[repr(C)]
+// Fortran programs have arrays of integers for it.
+#[repr(C, packed(4))]
 #[derive(Clone, Copy)]
 pub struct Status {
     source: i32,
@@ -21,7 +22,7 @@ pub struct Status {
     count: u64,
 }
 
-const _: () = assert!(size_of::<Status>() == 24);
+const _: () = assert!(size_of::<Status>() == 24 && align_of::<Status>() == 4);
 
 /// A status that comes out.
 pub type Out = dialect::status::Out<Status>;
