@@ -155,9 +155,7 @@ impl Layout {
     pub fn area(&self, number: usize) -> [usize; 4] {
         let ranks = self.shape.ranks;
         let start = self.areas + PAGE + number * area_bytes(ranks);
-        let words = (start + area::slots(ranks) * area::SLOT_BYTES).next_multiple_of(APART);
-        let payloads = words + area::words(ranks) * APART;
-        [start, words, payloads, (payloads + area::payload_bytes(ranks)).next_multiple_of(PAGE)]
+        area_parts(ranks).map(|part| start + part)
     }
 
     /// Offset and length of the payload of `rank`'s bounce buffer `bounce`, which is below
@@ -171,15 +169,20 @@ impl Layout {
     }
 }
 
-/// Bytes of one area, whole pages.
-fn area_bytes(ranks: usize) -> usize {
+/// Where the parts of an area begin that itself begins with a page: lines, words, payloads aside, bounce buffers.
+pub(crate) fn area_parts(ranks: usize) -> [usize; 4] {
+    let words = (area::slots(ranks) * area::SLOT_BYTES).next_multiple_of(APART);
+    let payloads = words + area::words(ranks) * APART;
+    [0, words, payloads, (payloads + area::payload_bytes(ranks)).next_multiple_of(PAGE)]
+}
+
+/// Bytes of one area, whole pages; none for more ranks than an area serves.
+pub fn area_bytes(ranks: usize) -> usize {
     if ranks > area::MOST_RANKS {
         return 0;
     }
-    let slots = (area::slots(ranks) * area::SLOT_BYTES).next_multiple_of(APART);
-    let payloads = slots + area::words(ranks) * APART;
-    (payloads + area::payload_bytes(ranks)).next_multiple_of(PAGE)
-        + ranks * area::bounce_buffers(ranks) * BOUNCE_BYTES
+    let [.., bounce_buffers] = area_parts(ranks);
+    bounce_buffers + ranks * area::bounce_buffers(ranks) * BOUNCE_BYTES
 }
 
 impl Shape {

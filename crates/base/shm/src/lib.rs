@@ -36,7 +36,7 @@ mod row;
 mod shared;
 pub mod sync;
 
-pub use layout::{Layout, Shape};
+pub use layout::{Layout, Shape, area_bytes};
 #[cfg(not(loom))]
 pub use mapping::{MapError, Segment};
 #[cfg(not(loom))]

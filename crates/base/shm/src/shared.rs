@@ -4,6 +4,8 @@ use platform::memory_file::MemoryFile;
 use std::ops::Range;
 use std::os::fd::AsFd;
 
+use crate::area;
+use crate::layout::{area_bytes, area_parts};
 use crate::mapping::{MapError, advise, map_shared};
 use crate::sync::AtomicU64;
 
@@ -77,6 +79,28 @@ impl SharedMemory {
         // SAFETY: the range lies within the mapping, which is page-aligned and lives as long as `self`; the file cannot
         // shrink (`MemoryFile::create` and `adopt` see to that); any bits are a valid word, which peers may change.
         unsafe { core::slice::from_raw_parts(self.base.cast(), count) }
+    }
+
+    /// An area for `ranks` processes in this memory, from byte `start` on, a multiple of a page; there are
+    /// [`area_bytes`](crate::area_bytes) of them, all zero at first.
+    ///
+    /// # Safety
+    /// The result, and what is made of it, is used only as long as `self` lives.
+    pub unsafe fn area(&self, start: usize, ranks: usize) -> area::Memory {
+        assert!((1..=area::MOST_RANKS).contains(&ranks), "ranks of an area");
+        assert!(start.is_multiple_of(4096) && start + area_bytes(ranks) <= self.bytes, "a part of the memory");
+        let [slots, words, payloads, bounce_buffers] =
+            area_parts(ranks).map(|part| self.base.wrapping_add(start + part));
+        area::Memory {
+            // SAFETY: the range lies within the mapping, page-aligned as the parts of the segment's areas are; the file cannot
+            // shrink; any bits are a valid slot, which peers may change. The caller sees to its life.
+            slots: unsafe { core::slice::from_raw_parts(slots.cast(), area::slots(ranks)) },
+            // SAFETY: as above, of words.
+            words: unsafe { core::slice::from_raw_parts(words.cast(), area::words(ranks)) },
+            payloads: payloads as usize,
+            bounce_buffers: bounce_buffers as usize,
+            bounce_count: ranks * area::bounce_buffers(ranks),
+        }
     }
 }
 

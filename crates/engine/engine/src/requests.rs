@@ -24,6 +24,11 @@ pub trait Operation<S>: Any {
     /// Whether the request is complete, or inactive.
     fn is_over(&mut self, state: &mut S) -> bool;
 
+    /// As [`Operation::is_over`], for a call that waits for it: what ends it may be polled for a while.
+    fn is_over_soon(&mut self, state: &mut S) -> bool {
+        self.is_over(state)
+    }
+
     /// The result of a complete request.
     fn outcome(&self) -> Done;
 
@@ -77,8 +82,8 @@ pub trait Operation<S>: Any {
     }
 }
 
-/// Goes on with an operation as a blocking call does, and removes it; `None`: progress has to.
-pub type Blocking<S> = fn(&mut Token<S>, u32) -> Option<Done>;
+/// Goes on with an operation as a blocking call does, and takes its result; `None`: progress has to.
+pub type Blocking<S> = fn(&mut Token<S>, u32) -> Option<(Done, Fate)>;
 
 /// What came of advancing an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -6,17 +6,19 @@ use std::collections::VecDeque;
 
 use abi::Result;
 use coll::Coll;
-use engine::{Advance, Afterlife, Blocking, Guarded, Operation, Reason, advance_all};
+use engine::{Advance, Afterlife, Blocking, Fate, Guarded, Operation, Reason, advance_all};
 use ffi::copies;
 use pml::Done;
 
 use super::arguments::Arguments;
+use super::call::is_neighbourhood;
 use super::callback::Callback;
 use super::check::{Logged, Statement};
 use super::kept;
 use super::mode::{Mode, Start};
 use super::persistent::Persistent;
 use super::run::{Missing, Running, done};
+use super::sharing::may_share;
 use super::state::CollState;
 use super::turns::{await_turn, queue, return_to};
 use objects::comm::Comm;
@@ -31,6 +33,8 @@ static CALLBACKS: Guarded<VecDeque<Callback>> = Guarded::new(VecDeque::new());
 /// A call that has its arguments and its schedule, and what its processes should settle before it begins.
 pub(super) struct Ready {
     pub running: Box<Running>,
+    /// How it starts.
+    pub start: Start,
     /// Whether they can read each other's memory.
     pub direct: bool,
     /// Which algorithm was the fastest.
@@ -46,18 +50,22 @@ pub(super) fn set_up(
     fill: impl FnOnce(&mut Arguments<'_>) -> Result<()>,
 ) -> Result<Ready> {
     let blocking = matches!(mode, Mode::Blocking | Mode::Own);
-    let start = mode.start();
     if blocking {
         await_turn(t, comm);
     }
     let mut guard = t.lock();
     let state = &mut *guard;
+    let start = match mode.start() {
+        Start::Persistent if !is_neighbourhood(coll) && may_share(state, state.comm(comm)?) => Start::InOwnArea,
+        start => start,
+    };
     let mut running = kept::find(state, comm)?.spare(coll, comm);
     match running.set_up(state, coll, start, fill) {
         Ok(()) => {
-            let direct = blocking && running.wants_vote(kept::find(state, comm)?);
+            let votes = blocking || start == Start::InOwnArea;
+            let direct = votes && running.wants_vote(kept::find(state, comm)?);
             let online = start == Start::Blocking && state.params.tuned.online;
-            Ok(Ready { running, direct, online })
+            Ok(Ready { running, start, direct, online })
         }
         Err(error) => {
             keep(state, running);
@@ -112,8 +120,14 @@ pub(super) fn go(t: &mut Token, mode: Mode<'_>, mut running: Box<Running>) -> Re
             // Persistent collectives are initialised in the same order everywhere, but started in any.
             prepare_persistent(&mut state, &mut running)?;
             let held = state.hold(running.comm())?;
+            running.hold(Some(held.clone()));
             running.set_copies(copies::take(request));
-            *request = state.add_request(Persistent::new(running, held))?;
+            let planned = kept::find(&mut state, running.comm())?.fast_paths.planned.take();
+            let rounds = planned.and_then(|planned| planned.rounds(&mut running, held.clone()));
+            *request = match rounds {
+                Some(rounds) => state.add_request(rounds)?,
+                None => state.add_request(Persistent::new(running, held))?,
+            };
             Ok(())
         }
     }
@@ -125,6 +139,18 @@ const POLLS: u32 = 16;
 
 /// Advances a blocking call to its end.
 fn complete(t: &mut Token, mut running: Box<Running>) -> Result<()> {
+    advance_to_end(t, &mut running);
+    let result = running.result();
+    let mut state = t.lock();
+    if let Ok(kept) = kept::find(&mut state, running.comm()) {
+        running.report_attempt(&mut kept.online);
+    }
+    keep(&mut state, running);
+    result
+}
+
+/// Advances a call that has begun to its end, as a blocking one.
+pub(super) fn advance_to_end(t: &mut Token, running: &mut Running) {
     let polls = if running.uses_area() && !t.lock().params.waiting.spin.is_zero() { POLLS } else { 1 };
     let is_blocking = running.is_blocking();
     let comm = running.comm();
@@ -140,7 +166,7 @@ fn complete(t: &mut Token, mut running: Box<Running>) -> Result<()> {
                 let due = running.advance(&mut state.p2p);
                 engine::poll_if_due(state);
                 if running.is_complete() {
-                    take_area_of(state, &mut running);
+                    take_area_of(state, running);
                     return Some(None);
                 }
                 if due.is_some() {
@@ -153,7 +179,7 @@ fn complete(t: &mut Token, mut running: Box<Running>) -> Result<()> {
             missing.set(running.missing());
             let disagrees = running.compare_if_due(state).is_err();
             disagrees.then(|| {
-                take_area_of(state, &mut running);
+                take_area_of(state, running);
                 None
             })
         });
@@ -162,22 +188,14 @@ fn complete(t: &mut Token, mut running: Box<Running>) -> Result<()> {
                 callback.call(t);
                 running.reduced();
             }
-            None => {
-                let result = running.result();
-                let mut state = t.lock();
-                if let Ok(kept) = kept::find(&mut state, running.comm()) {
-                    running.report_attempt(&mut kept.online);
-                }
-                keep(&mut state, running);
-                return result;
-            }
+            None => return,
         }
     }
 }
 
 /// Waits for the nonblocking collective of a request as a blocking call does, and drops it. `None`: it is over, or waits
 /// for its turn or for a reduction of the program.
-fn finish(t: &mut Token, key: u32) -> Option<Done> {
+fn finish(t: &mut Token, key: u32) -> Option<(Done, Fate)> {
     let (owner, running) = {
         let mut state = t.lock();
         state.requests.get_as::<Running>(key).filter(|running| running.is_under_way())?;
@@ -185,7 +203,7 @@ fn finish(t: &mut Token, key: u32) -> Option<Done> {
         (running.comm(), running)
     };
     let result = complete(t, running);
-    Some(done(owner, result))
+    Some((done(owner, result), Fate::Removed))
 }
 
 /// Gives a call the tag of its place in the communicator's sequence, and lets the peers know what it is.

@@ -23,7 +23,9 @@
 //! call looks the communicator up once and not four times.
 //!
 //! **Turns.** One collective at a time has the area of a communicator, in the order of the calls, which is the same
-//! everywhere (`turns`). Persistent collectives are started in any order, so they keep to messages.
+//! everywhere (`turns`). Persistent collectives are started in any order; so each has an area to itself, which its processes
+//! agree on in the `_init` call (`sharing`). That call is collective and may wait for the others (MPI-5.0 section 6.13); no start
+//! does. Only where there is no memory for such areas (`coll_persistent_areas`) they keep to messages.
 //!
 //! **Large data on one node.** Ranks publish where their buffers are, and read from each other with `process_vm_readv`:
 //! each byte is copied once, and a reduction is cut into slices. The ranks vote once whether all can read all, in a

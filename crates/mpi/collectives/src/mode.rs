@@ -22,6 +22,8 @@ pub(super) enum Start {
     Nonblocking,
     /// Later calls, in an order that is not the same on all processes.
     Persistent,
+    /// As `Persistent`, in an area that they have to themselves.
+    InOwnArea,
     /// As `Blocking`, made by the library.
     Own,
     /// Made by the library beside the calls of the program, in an order that is not the same on all processes.
@@ -32,6 +34,11 @@ impl Start {
     /// Whether all processes begin the call in the same place among the calls of the communicator.
     pub fn is_ordered(self) -> bool {
         matches!(self, Start::Blocking | Start::Nonblocking | Start::Own)
+    }
+
+    /// Whether the call may use an area, where `shares` says that the communicator has one.
+    pub fn uses_area(self, shares: bool) -> bool {
+        self == Start::InOwnArea || self.is_ordered() && shares
     }
 
     /// Whether the library makes it.

@@ -1,46 +1,77 @@
 //! A persistent collective as a request: one call, started again and again (MPI-5.0 section 6.13).
 
 use abi::Result;
-use engine::{Advance, Afterlife, Fate, Operation};
+use engine::{Advance, Afterlife, Blocking, Fate, Operation};
 use pml::Done;
 
+use super::launch::advance_to_end;
 use super::run::Running;
 use objects::comm::Held;
+use objects::domain::Token;
 use objects::immediate::EMPTY;
 use objects::state::State;
 
 /// The call of an `_init` function.
 pub(super) struct Persistent {
-    running: Box<Running>,
+    /// `None` while a call that waits for it has it.
+    running: Option<Box<Running>>,
     stage: Stage,
     /// The communicator, which the program may free before it starts the call.
     held: Held,
 }
 
+/// Where a persistent request stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Stage {
+pub(super) enum Stage {
     Inactive,
     Started,
     /// The result was not taken yet.
     Complete(Done),
 }
 
+impl Stage {
+    /// The result, for its request.
+    pub fn outcome(self) -> Done {
+        match self {
+            Stage::Complete(done) => done,
+            Stage::Inactive | Stage::Started => EMPTY,
+        }
+    }
+}
+
 impl Persistent {
     /// A call that is not started.
     pub fn new(running: Box<Running>, held: Held) -> Persistent {
-        Persistent { running, stage: Stage::Inactive, held }
+        Persistent { running: Some(running), stage: Stage::Inactive, held }
     }
 
     /// The call, while it is on its way.
     pub fn running(&mut self) -> Option<&mut Running> {
-        (self.stage == Stage::Started).then_some(&mut *self.running)
+        self.running.as_deref_mut().filter(|_| self.stage == Stage::Started)
     }
+}
+
+/// Waits for the round of a request as a blocking call does, and takes its result. `None`: it is over, or waits for a reduction
+/// of the program.
+fn finish(t: &mut Token, key: u32) -> Option<(Done, Fate)> {
+    let mut running = {
+        let mut state = t.lock();
+        let it = state.requests.get_as::<Persistent>(key)?;
+        it.running().filter(|running| running.is_under_way())?;
+        it.running.take()?
+    };
+    advance_to_end(t, &mut running);
+    let mut state = t.lock();
+    let it = state.requests.get_as::<Persistent>(key)?;
+    it.stage = Stage::Complete(running.outcome());
+    it.running = Some(running);
+    Some(it.conclude())
 }
 
 impl Operation<State> for Persistent {
     fn is_over(&mut self, _state: &mut State) -> bool {
-        if self.stage == Stage::Started && self.running.is_complete() {
-            self.stage = Stage::Complete(self.running.outcome());
+        if let Some(running) = self.running().filter(|running| running.is_complete()) {
+            self.stage = Stage::Complete(running.outcome());
         }
         self.stage != Stage::Started
     }
@@ -50,21 +81,23 @@ impl Operation<State> for Persistent {
     }
 
     fn outcome(&self) -> Done {
-        match self.stage {
-            Stage::Complete(done) => done,
-            Stage::Inactive | Stage::Started => EMPTY,
-        }
+        self.stage.outcome()
     }
 
     fn start(&mut self, state: &mut State, _key: u32) -> Result<bool> {
-        self.running.move_to(self.held.comm());
-        self.running.fill_copies();
-        self.running.begin()?;
+        let Some(running) = &mut self.running else { return Ok(false) };
+        running.move_to(self.held.comm());
+        running.fill_copies();
+        running.begin()?;
         self.stage = Stage::Started;
-        if let (Some(logged), Some(node)) = (self.running.logged(), &state.node) {
+        if let (Some(logged), Some(node)) = (running.logged(), &state.node) {
             logged.write(node);
         }
         Ok(true)
+    }
+
+    fn blocking(&self) -> Option<Blocking<State>> {
+        Some(finish)
     }
 
     fn advance(&mut self, state: &mut State, key: u32) -> Advance {

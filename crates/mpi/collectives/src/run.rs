@@ -2,7 +2,7 @@
 
 mod prepare;
 
-use coll::schedule::{Slot, Step};
+use coll::schedule::{AlgorithmId, Slot, Step};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -58,8 +58,9 @@ pub struct Running {
     /// Scratch memory, in cache lines.
     arena: Vec<[u64; 8]>,
     ended: Option<Result<()>>,
-    /// The communicator's shared area, while a schedule uses it.
+    /// The communicator's shared area, while a schedule uses it; or one that the call keeps to itself.
     area: Option<Box<NodeArea>>,
+    keeps_area: bool,
     /// What the call tries, and since when, while algorithms are chosen by trial.
     attempt: Option<(Attempt, Instant)>,
     /// The program's buffers, where the call works on exact sums instead.
@@ -85,6 +86,7 @@ impl Running {
             arena: Vec::new(),
             ended: None,
             area: None,
+            keeps_area: false,
             attempt: None,
             exact: None,
             held: None,
@@ -148,6 +150,11 @@ impl Running {
         self.copies = copies;
     }
 
+    /// Hands the copies on.
+    pub(super) fn take_copies(&mut self) -> Option<Copies> {
+        self.copies.take()
+    }
+
     /// The copies are those of the buffers as they are now.
     pub(super) fn fill_copies(&self) {
         if let Some(copies) = &self.copies {
@@ -196,7 +203,18 @@ impl Running {
 
     /// Gives back the area that it has borrowed.
     pub(crate) fn give_area(&mut self) -> Option<Box<NodeArea>> {
-        self.area.take()
+        if self.keeps_area { None } else { self.area.take() }
+    }
+
+    /// The area that it has for itself, if it runs by the algorithm with this number.
+    pub(super) fn part_with_area(&mut self, algorithm: AlgorithmId) -> Option<Box<NodeArea>> {
+        let is_it = self.keeps_area && self.schedule.algorithm() == Some(algorithm);
+        if is_it { self.area.take() } else { None }
+    }
+
+    /// Has an area for itself, for all its rounds.
+    pub(super) fn keep_area(&mut self, area: Box<NodeArea>) {
+        (self.area, self.keeps_area) = (self.wants_area().then_some(area), true);
     }
 
     /// Whether it has begun, waits for peers and not for a reduction of the program.
@@ -312,7 +330,7 @@ impl Running {
 
     /// Whether it can serve another call.
     pub(crate) fn is_reusable(&self) -> bool {
-        !matches!(self.ended, Some(Err(_)))
+        !self.keeps_area && !matches!(self.ended, Some(Err(_)))
     }
 }
 

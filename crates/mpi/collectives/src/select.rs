@@ -41,7 +41,7 @@ pub(super) fn signature(
         commutative: call.commutative() && !canonical,
         canonical,
         dense: !reduction || call.recv.is_dense(),
-        area: start.is_ordered() && kept.turns.has_area() && !is_neighbourhood(call.coll),
+        area: start.uses_area(kept.turns.has_area()) && !is_neighbourhood(call.coll),
         ..facts
     };
     let (in_place, contiguous) = (call.in_place, call.contiguous());

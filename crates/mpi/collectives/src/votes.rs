@@ -7,7 +7,8 @@ use coll::tuned::Query;
 
 use super::arguments::{Arguments, Recv};
 use super::launch::{Ready, go, set_up};
-use super::mode::Mode;
+use super::mode::{Mode, Start};
+use super::sharing::{may_share, own_area};
 use super::{kept, localities};
 use objects::domain::Token;
 use objects::memory::exposed;
@@ -21,8 +22,7 @@ pub(super) fn launch(
     comm: abi::Comm,
     fill: impl FnOnce(&mut Arguments<'_>) -> Result<()>,
 ) -> Result<()> {
-    let start = mode.start();
-    let Ready { mut running, direct, online } = set_up(t, &mode, coll, comm, fill)?;
+    let Ready { mut running, start, direct, online } = set_up(t, &mode, coll, comm, fill)?;
     if direct {
         vote_on_direct(t, comm)?;
         running.choose(&mut t.lock(), start)?;
@@ -33,6 +33,12 @@ pub(super) fn launch(
             && vote_on_times(t, comm, &query)?
         {
             running.choose(&mut t.lock(), start)?;
+        }
+    }
+    if start == Start::InOwnArea {
+        match own_area(t, comm)? {
+            Some(area) => running.keep_area(area),
+            None => running.choose(&mut t.lock(), Start::Persistent)?,
         }
     }
     go(t, mode, running)
@@ -72,6 +78,15 @@ fn gather(t: &mut Token, comm: abi::Comm, word: u64) -> Result<Vec<u64>> {
         a.buffer(Recv, words, 1, abi::UINT64_T)
     })?;
     Ok(all)
+}
+
+/// As [`vote_on_direct`], in a persistent call, if its processes have not voted yet and could share an area.
+pub(super) fn vote_if_due(t: &mut Token, comm: abi::Comm) -> Result<()> {
+    let is_due = {
+        let mut state = t.lock();
+        may_share(&state, state.comm(comm)?) && kept::find(&mut state, comm)?.direct.is_none()
+    };
+    if is_due { vote_on_direct(t, comm) } else { Ok(()) }
 }
 
 /// Whether all processes of a communicator can read each other's memory, and what they are bound to: asked by all of them

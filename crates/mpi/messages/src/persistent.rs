@@ -1,14 +1,15 @@
 //! Persistent point-to-point requests (MPI-5.0 section 3.9) and `MPI_Isendrecv`.
 
 use abi::{Address, Count, Datatype, Error, Result};
-use engine::{Afterlife, Fate, advance_all, with};
-use pml::{Data, Done, Mode, ReqId};
+use engine::{Afterlife, Fate, P2p, advance_all, with};
+use mem::UserMem;
+use pml::{Data, Done, Mode, Pattern, ReqId, SendTo};
 
 use crate::p2p::{pattern, proc_null, start_both, start_recv, start_send, target};
 use crate::request::Pair;
 use objects::comm::Held;
 use objects::datatype::{TypeRef, packed};
-use objects::domain::Token;
+use objects::domain::{Attempt, Token, enter_plain};
 use objects::handle::RequestKey;
 use objects::immediate::EMPTY;
 use objects::state::State;
@@ -28,6 +29,7 @@ pub enum Operation {
 pub struct Persistent {
     operation: Operation,
     arguments: Arguments,
+    ready: Ready,
     active: Active,
     last: Done,
     /// The communicator, which the program may free before it starts the operation.
@@ -42,11 +44,69 @@ struct Arguments {
     tag: i32,
 }
 
+/// The arguments as the message layer wants them, where no start has to look at them again: memory in one run, one rank, a
+/// tag. Each names the handle of its communicator, which is another one once the program has freed that.
+enum Ready {
+    /// To be found out by each start.
+    No,
+    Send(SendTo, UserMem),
+    Receive(Pattern, UserMem),
+}
+
+#[derive(Clone, Copy)]
 enum Active {
     No,
     Pml(ReqId),
     /// Complete, result in `last`.
     Complete,
+}
+
+impl Persistent {
+    /// Starts an inactive request if its message can leave, or be received or awaited, by the fast ways of nonblocking calls;
+    /// `false`: nothing was done.
+    #[inline(always)]
+    fn start_at_once(&mut self, p2p: &mut P2p) -> bool {
+        let comm = self.held.comm().0 as u32;
+        match (&self.ready, self.active) {
+            (Ready::Send(to, data), Active::No) if to.owner == comm => {
+                if p2p.send_now(to, *data) {
+                    self.active = Active::Complete;
+                }
+            }
+            (Ready::Receive(from, into), Active::No) if from.owner == comm => {
+                if let Some(id) = p2p.irecv_now(from, *into) {
+                    self.active = Active::Pml(id);
+                }
+            }
+            _ => return false,
+        }
+        self.is_started()
+    }
+
+    #[inline(always)]
+    fn is_started(&self) -> bool {
+        !matches!(self.active, Active::No)
+    }
+}
+
+/// The result of a persistent request that is inactive or complete, or becomes so by some polls of its sender; it is inactive
+/// from now on. `None`: it is under way or has failed, or the request is another one, and nothing was taken.
+#[inline(always)]
+pub fn take_at_once(state: &mut State, key: u32) -> Option<Done> {
+    let polls = state.polls();
+    let State { requests, p2p, .. } = state;
+    let it = requests.get_as::<Persistent>(key)?;
+    if let Active::Pml(id) = it.active {
+        it.last = p2p.take_awaited(id, polls)?;
+        it.active = Active::Complete;
+    }
+    if it.last.error != abi::SUCCESS {
+        // The usual way also sees to peers that are lost.
+        state.take_losses();
+        return None;
+    }
+    it.active = Active::No;
+    Some(std::mem::replace(&mut it.last, EMPTY))
 }
 
 impl engine::Operation<State> for Persistent {
@@ -59,8 +119,17 @@ impl engine::Operation<State> for Persistent {
         true
     }
 
+    fn is_over_soon(&mut self, state: &mut State) -> bool {
+        if let Active::Pml(id) = self.active {
+            let Some(done) = state.take_awaited(id) else { return false };
+            self.last = done;
+            self.active = Active::Complete;
+        }
+        true
+    }
+
     fn is_active(&self) -> bool {
-        !matches!(self.active, Active::No)
+        self.is_started()
     }
 
     fn outcome(&self) -> Done {
@@ -126,38 +195,62 @@ pub fn init(
     request: &mut abi::Request,
 ) -> Result<()> {
     let mut state = t.lock();
-    match operation {
-        Operation::Receive => pattern(state.comm(comm)?, rank, tag).map(drop)?,
-        Operation::Send(_) | Operation::Buffered => target(state.comm(comm)?, rank, tag).map(drop)?,
-    }
-    state.data(buf, count, datatype)?;
+    let data = state.data(buf, count, datatype);
+    let plain = match &data {
+        Ok(Data::Contiguous(memory)) => Some(*memory),
+        _ => None,
+    };
+    let found = state.comm(comm)?;
+    let ready = match operation {
+        Operation::Receive => {
+            let exact = pattern(found, rank, tag)?.filter(|from| from.peer.is_some() && tag >= 0);
+            exact.zip(plain).map(|(from, into)| Ready::Receive(from, into))
+        }
+        Operation::Send(Mode::Synchronous) | Operation::Buffered => target(found, rank, tag).map(|_| None)?,
+        Operation::Send(_) => target(found, rank, tag)?.zip(plain).map(|(to, data)| Ready::Send(to, data)),
+    };
+    data?;
+    let ready = ready.unwrap_or(Ready::No);
     let datatype = state.types.resolve(datatype)?;
     let arguments = Arguments { buf, count, datatype, rank, tag };
     let held = state.hold(comm)?;
-    let persistent = Persistent { operation, arguments, active: Active::No, last: EMPTY, held };
+    let persistent = Persistent { operation, arguments, ready, active: Active::No, last: EMPTY, held };
     *request = state.add_request(persistent)?;
     Ok(())
 }
 
-/// `MPI_Start`
+/// `MPI_Start`'s fast path: a message that leaves at once, or a receive without wildcards.
+#[inline(always)]
+pub fn start_at_once(request: &mut abi::Request) -> Attempt {
+    let Some(RequestKey::Operation(key)) = RequestKey::of(*request) else { return Attempt::FULL_PATH };
+    let Some(mut guard) = enter_plain() else { return Attempt::FULL_PATH };
+    let State { requests, p2p, .. } = &mut *guard;
+    let started = requests.get_as::<Persistent>(key).is_some_and(|it| it.start_at_once(p2p));
+    if started { Attempt::DONE } else { Attempt::FULL_PATH }
+}
+
+/// `MPI_Start`, all but the fast path.
 pub fn start(t: &mut Token, request: &mut abi::Request) -> Result<()> {
-    let started = start_one(t, *request);
-    engine::see_to_connections(t);
-    started
+    startall(t, std::slice::from_mut(request))
 }
 
 /// `MPI_Startall`
 pub fn startall(t: &mut Token, requests: &mut [abi::Request]) -> Result<()> {
-    let started = requests.iter().try_for_each(|&request| start_one(t, request));
+    let started = {
+        let mut state = t.lock();
+        requests.iter().try_for_each(|&request| start_one(&mut state, request))
+    };
     engine::see_to_connections(t);
     started
 }
 
-fn start_one(t: &mut Token, request: abi::Request) -> Result<()> {
+fn start_one(state: &mut State, request: abi::Request) -> Result<()> {
     let not = Error::new(abi::ERR_REQUEST, "the handle names no inactive persistent request");
     let Some(RequestKey::Operation(key)) = RequestKey::of(request) else { return Err(not) };
-    let mut guard = t.lock();
-    let state = &mut *guard;
+    let State { requests, p2p, .. } = state;
+    if requests.get_as::<Persistent>(key).is_some_and(|it| it.start_at_once(p2p)) {
+        return Ok(());
+    }
     state.requests.get(key).filter(|it| !it.is_active()).ok_or(not)?;
     if with(state, key, |it, state| it.start(state, key)).ok_or(not)?? {
         state.requests.register(key);

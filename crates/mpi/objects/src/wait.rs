@@ -175,7 +175,7 @@ impl State {
     /// Acts on the peers that were lost: what ends the job reports why, which the error of a request does not know. Whether
     /// there were any.
     #[inline]
-    fn take_losses(&mut self) -> bool {
+    pub fn take_losses(&mut self) -> bool {
         let mut any = false;
         while let Some(peer) = self.p2p.next_lost() {
             self.lost.push(peer);

@@ -1,6 +1,7 @@
 //! Areas for collectives among processes of this node: the shared slots, and the doorbells of those that may sleep.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use btl::Peer;
 use mem::UserMem;
@@ -8,20 +9,31 @@ use shm::area::{Area, BOUNCE_BYTES, Entry, Owner};
 use shm::doorbell::Doorbell;
 use shm::hint::Hint;
 
-use crate::{Node, ring, ring_each};
+use crate::{Node, SegmentTicket, SharedSegment, ring, ring_each};
 
 /// An area that some processes of the node hold together.
 #[derive(Debug)]
 pub struct NodeArea {
     area: Area,
-    entry: &'static Entry,
+    place: Place,
     doorbells: Vec<&'static Doorbell>,
     me: usize,
     /// The next epoch.
     next: u64,
     /// How often it keeps polling while it waits.
     hint: Hint,
+    /// Bytes of its memory, if this process has made that.
+    made: u64,
     node: Arc<Node>,
+}
+
+/// What memory an area is in.
+#[derive(Debug)]
+enum Place {
+    /// The node's segment, whose directory counts those that hold it.
+    Segment(&'static Entry),
+    /// Memory of its own, mapped as long as this process holds the area.
+    Own(SharedSegment),
 }
 
 /// Where an area is, as its first member sends it to the others.
@@ -47,23 +59,79 @@ impl Node {
     /// there are too many ranks for areas.
     pub fn area(self: &Arc<Self>, name: AreaName, members: &[Peer], me: Peer) -> Option<NodeArea> {
         let entry = self.segment.area_directory().get(name.number)?;
-        let all_here = members.iter().all(|&peer| peer == me || self.reaches(peer));
-        let index = members.iter().position(|&peer| peer == me)?;
-        if !all_here || members.len() > self.members.len() {
-            return None;
-        }
-        let doorbells = members.iter().map(|&peer| self.doorbell_of(peer)).collect();
+        let index = self.place_among(members, me)?;
         let area = Area::new(self.segment.area(name.number), members.len(), index);
-        let hint = Hint::default();
-        let node = Arc::clone(self);
-        let mut held = NodeArea { area, entry, doorbells, me: index, next: name.base + 1, hint, node };
+        let mut held = self.hold(area, Place::Segment(entry), members, index);
+        held.next = name.base + 1;
         // Members that were faster may sleep already until this one enters.
         held.retire(name.base);
         Some(held)
     }
+
+    /// Makes an area of its own for `members`, this process among them, and what the others join it by; `most`: bytes of all
+    /// those that this process has made and holds. `None`: one is not on this node, or there is no memory.
+    pub fn create_area(
+        self: &Arc<Self>,
+        members: &[Peer],
+        me: Peer,
+        most: u64,
+    ) -> Option<(NodeArea, SegmentTicket)> {
+        let index = self.place_among(members, me)?;
+        let bytes = shm::area_bytes(members.len());
+        if self.made_areas.load(Ordering::Relaxed) + bytes as u64 > most {
+            return None;
+        }
+        let segment = self.create_segment(bytes, 0).ok()?;
+        let ticket = segment.ticket()?;
+        self.made_areas.fetch_add(bytes as u64, Ordering::Relaxed);
+        let mut held = self.area_in(segment, members, index);
+        held.made = bytes as u64;
+        Some((held, ticket))
+    }
+
+    /// Joins the area that `maker` has made for `members`; `None`: this process cannot map it.
+    pub fn join_area(
+        self: &Arc<Self>,
+        maker: Peer,
+        ticket: &SegmentTicket,
+        members: &[Peer],
+        me: Peer,
+    ) -> Option<NodeArea> {
+        let index = self.place_among(members, me)?;
+        let segment = self.map_segment(maker, ticket).ok()?;
+        let fits = segment.len() >= shm::area_bytes(members.len());
+        fits.then(|| self.area_in(segment, members, index))
+    }
+
+    fn area_in(self: &Arc<Self>, segment: SharedSegment, members: &[Peer], index: usize) -> NodeArea {
+        // SAFETY: the area and the segment are dropped together, and no slot or word of it is lent beyond a call.
+        let memory = unsafe { segment.area(members.len()) };
+        let area = Area::new(memory, members.len(), index);
+        self.hold(area, Place::Own(segment), members, index)
+    }
+
+    fn hold(self: &Arc<Self>, area: Area, place: Place, members: &[Peer], me: usize) -> NodeArea {
+        let doorbells = members.iter().map(|&peer| self.doorbell_of(peer)).collect();
+        let node = Arc::clone(self);
+        NodeArea { area, place, doorbells, me, next: 1, hint: Hint::default(), made: 0, node }
+    }
+
+    /// The place of this process among `members`, if all of them are on this node and an area has room for them.
+    fn place_among(&self, members: &[Peer], me: Peer) -> Option<usize> {
+        let all_here = members.iter().all(|&peer| peer == me || self.reaches(peer));
+        let fits = members.len() <= self.members.len() && shm::area_bytes(members.len()) > 0;
+        members.iter().position(|&peer| peer == me).filter(|_| all_here && fits)
+    }
 }
 
 impl NodeArea {
+    /// All members of an area of its own have joined it.
+    pub fn close(&mut self) {
+        if let Place::Own(segment) = &mut self.place {
+            segment.withdraw();
+        }
+    }
+
     /// The node that its members are on.
     pub fn node(&self) -> &Node {
         &self.node
@@ -203,6 +271,9 @@ fn ring_one(doorbells: &[&'static Doorbell], member: usize) {
 
 impl Drop for NodeArea {
     fn drop(&mut self) {
-        self.entry.release(self.next);
+        if let Place::Segment(entry) = self.place {
+            entry.release(self.next);
+        }
+        self.node.made_areas.fetch_sub(self.made, Ordering::Relaxed);
     }
 }

@@ -2,6 +2,7 @@
 
 use core::fmt;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::AtomicU64;
 
 use platform::xpmem::Xpmem;
 use shm::{Layout, MapError};
@@ -110,6 +111,7 @@ impl Node {
             pids: node.pids.into(),
             oversubscribed: node.oversubscribed,
             huge_pages: HugePages::new(params.huge_pages && single_copy),
+            made_areas: AtomicU64::new(0),
         }))
     }
 
@@ -138,6 +140,7 @@ impl Node {
             pids: Box::default(),
             oversubscribed: false,
             huge_pages: HugePages::new(false),
+            made_areas: AtomicU64::new(0),
         })
     }
 }

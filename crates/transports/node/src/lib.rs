@@ -73,6 +73,7 @@ mod segments;
 pub mod wakeup;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use btl::Peer;
 use platform::memory_file::MemoryFile;
@@ -118,6 +119,8 @@ pub struct Node {
     /// What is known about the others' memory.
     reaches: Reaches,
     huge_pages: HugePages,
+    /// Bytes of areas beside the segment that this process has made and holds.
+    made_areas: AtomicU64,
 }
 
 impl Node {

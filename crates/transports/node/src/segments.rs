@@ -184,6 +184,15 @@ impl SharedSegment {
         &self.memory.words(HEAD / 8 + count)[HEAD / 8..]
     }
 
+    /// The memory as an area for `ranks` processes, which has [`shm::area_bytes`].
+    ///
+    /// # Safety
+    /// The result, and what is made of it, is used only as long as `self` lives.
+    pub(crate) unsafe fn area(&self, ranks: usize) -> shm::area::Memory {
+        // SAFETY: the caller's promise.
+        unsafe { self.memory.area(HEAD, ranks) }
+    }
+
     /// Bytes, a multiple of a page.
     pub fn len(&self) -> usize {
         self.memory.len() - HEAD

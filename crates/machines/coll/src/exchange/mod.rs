@@ -61,6 +61,19 @@ impl<'a, S: Slots, P: Places> Exchange<'a, S, P> {
         Exchange { slots, epoch, next: plan.from.start, plan, published: false, failed: false }
     }
 
+    /// Begins once more, in the same area from `epoch` on; the exchange before is over.
+    #[inline(always)]
+    pub fn again(&mut self, epoch: u64) {
+        (self.epoch, self.next) = (epoch, self.plan.from.start);
+        (self.published, self.failed) = (false, false);
+    }
+
+    /// Epochs that it takes.
+    #[inline(always)]
+    pub fn epochs(&self) -> u64 {
+        self.plan.epochs
+    }
+
     /// How it ended.
     ///
     /// # Errors

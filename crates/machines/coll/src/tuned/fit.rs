@@ -122,7 +122,7 @@ impl fmt::Display for Misfit {
             }
             Misfit::Nodes => write!(f, "it needs all ranks on one node"),
             Misfit::Area => {
-                write!(f, "it needs a shared area, which persistent calls and this communicator may not use")
+                write!(f, "it needs a shared area, which the communicator or the persistent call does not have")
             }
             Misfit::Direct => write!(f, "it needs ranks that can read each other's memory"),
             Misfit::Caches => {

@@ -72,7 +72,7 @@ pub struct Query {
     pub canonical: bool,
     /// Where the ranks are.
     pub placement: Placement,
-    /// A shared area exists on each node, and this call may use it (not persistent: in the same order on all ranks).
+    /// A shared area exists on each node, and this call may use it: its place among the calls there is the same on all ranks.
     pub area: bool,
     /// Ranks of a node can read each other's memory.
     pub direct: bool,

@@ -3,14 +3,14 @@
 //! does.
 
 use abi::Result;
-use engine::{Advance, Afterlife, Blocking, Operation};
+use engine::{Advance, Afterlife, Blocking, Fate, Operation};
 use ffi::copies::{self, Copies};
 use pml::Done;
 
 use super::super::check::{LogReads, disagreement};
 use super::super::run::done;
 use super::super::turns::return_to;
-use super::{Started, complete};
+use super::{Lacks, Started, complete};
 use objects::domain::Token;
 use objects::handle::RequestKey;
 use objects::immediate::SENT;
@@ -41,7 +41,7 @@ pub(super) fn leave(
     if state.requests.check_room().is_err() {
         drop(state);
         *request = SENT;
-        return complete(t, comm, started);
+        return complete(t, comm, started, Lacks::Unknown);
     }
     let copies = copies::take(request);
     let later =
@@ -53,7 +53,7 @@ pub(super) fn leave(
 }
 
 /// Waits for the collective of a request, if it is not over, and drops it; the result.
-fn finish(t: &mut Token, key: u32) -> Option<Done> {
+fn finish(t: &mut Token, key: u32) -> Option<(Done, Fate)> {
     let (comm, started, copies) = {
         let mut state = t.lock();
         let later = state.requests.get_as::<Later>(key)?;
@@ -61,9 +61,9 @@ fn finish(t: &mut Token, key: u32) -> Option<Done> {
         drop(state.requests.remove(key));
         (comm, started, copies)
     };
-    let result = complete(t, comm, started);
+    let result = complete(t, comm, started, Lacks::Unknown);
     copies.iter().for_each(Copies::give_back);
-    Some(done(comm, result))
+    Some((done(comm, result), Fate::Removed))
 }
 
 impl Later {

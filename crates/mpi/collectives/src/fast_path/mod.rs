@@ -11,6 +11,7 @@ mod irregular;
 mod later;
 mod neighbour;
 mod reach;
+mod rounds;
 
 use abi::Result;
 use coll::Coll;
@@ -40,6 +41,7 @@ use std::time::Duration;
 pub(super) use calls::*;
 pub(super) use irregular::*;
 pub(super) use neighbour::*;
+pub(super) use rounds::Planned;
 
 /// How often to poll before anything else is polled, where ranks have cores of their own.
 const POLLS: u32 = 64;
@@ -90,7 +92,7 @@ fn run<'a>(
     root: i32,
     plan: impl FnOnce(&mut State, &Site) -> Option<(u64, NodePlan<'a>)>,
 ) -> Option<Result<()>> {
-    begin(t, (coll, comm, root), POLLS, plan, |t, started| complete(t, comm, started))
+    begin(t, (coll, comm, root), POLLS, plan, |t, started| complete(t, comm, started, Lacks::Known))
 }
 
 /// As [`run`], of a call that may be nonblocking.
@@ -106,7 +108,10 @@ fn run_as(
     let most = match mode {
         Mode::Blocking | Mode::Own => POLLS,
         Mode::Nonblocking(_) => later::POLLS,
-        Mode::Persistent(_) => return None,
+        Mode::Persistent(_) => {
+            rounds::prepare(t, coll, comm, root, plan);
+            return None;
+        }
     };
     let mut left = false;
     let result = begin(t, (coll, comm, root), most, plan, |t, started| match mode {
@@ -114,7 +119,7 @@ fn run_as(
             left = true;
             later::leave(t, comm, started, request)
         }
-        _ => complete(t, comm, started),
+        _ => complete(t, comm, started, Lacks::Known),
     });
     if let (Mode::Nonblocking(request), false, Some(_)) = (mode, left, &result) {
         **request = SENT;
@@ -175,17 +180,40 @@ fn polls(state: &State, most: u32) -> u32 {
 
 /// Brings a collective to its end.
 #[inline(never)]
-fn complete(t: &mut Token, comm: abi::Comm, started: Started<'_>) -> Result<()> {
+fn complete(t: &mut Token, comm: abi::Comm, started: Started<'_>, lacks: Lacks) -> Result<()> {
+    // Under the lock under which the exchange ended: the thread that is woken by that and waits for the area finds it.
+    await_end(t, comm, &mut Some(started), lacks, |state, started| {
+        let ended = started.take();
+        ended.into_iter().for_each(|started| return_to(state, comm, started.exchange.into_slots().0));
+    })
+}
+
+/// Whether it is known whom a call lacks that waits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lacks {
+    /// Those who are not in the same call.
+    Known,
+    /// Its members may have begun it and wait for something else.
+    Unknown,
+}
+
+/// Waits until an exchange has ended; `ended` is called under the lock under which it did.
+fn await_end<'a>(
+    t: &mut Token,
+    comm: abi::Comm,
+    started: &mut Option<Started<'a>>,
+    lacks: Lacks,
+    mut ended: impl FnMut(&mut State, &mut Option<Started<'a>>),
+) -> Result<()> {
     let (polls, hint) = {
         let state = t.lock();
         let shares = state.params.waiting.is_oversubscribed();
         (polls(&state, POLLS), shares.then_some(state.params.tuned.hint).filter(|hint| !hint.is_zero()))
     };
     let mut log_reads = LogReads::default();
-    let mut started = Some(started);
     let missing = Cell::new(None);
     let why = |state: &mut State| {
-        let missing: Option<Missing> = missing.get();
+        let missing: Option<Missing> = missing.get().filter(|_| lacks == Lacks::Known);
         missing.map_or_else(Reason::outside, |missing| missing.reason(state, comm))
     };
     wait_actively_seen(t, why, |state| {
@@ -208,11 +236,7 @@ fn complete(t: &mut Token, comm: abi::Comm, started: Started<'_>) -> Result<()> 
         if hint.is_some() {
             exchange.slots().0.go_on();
         }
-        // Under the lock under which the exchange ended: the thread that is woken by that and waits for the area finds it.
-        started
-            .take()
-            .into_iter()
-            .for_each(|started| return_to(state, comm, started.exchange.into_slots().0));
+        ended(state, started);
         Some(result)
     })
 }

@@ -3,11 +3,12 @@
 use std::cell::Cell;
 
 use abi::{Error, Result, Status};
-use engine::Reason;
+use engine::{Operation, Reason};
 use pml::{Done, ReqId};
 
 use super::Finished;
 use super::wait::{conclude, failed, first_or_after_progress, give, wait_one};
+use crate::persistent::take_at_once;
 use objects::domain::Token;
 use objects::handle::RequestKey;
 use objects::immediate::{EMPTY, SENT};
@@ -101,11 +102,14 @@ pub fn waitall(
             while next.get() < list.len() {
                 let at = next.get();
                 let done = match take_plain(state, list[at].get()) {
-                    Plain::Done(done) => done,
+                    Plain::Done(done) => {
+                        list[at].set(abi::REQUEST_NULL);
+                        done
+                    }
+                    Plain::Inactive(done) => done,
                     Plain::Active => return None,
                     Plain::Other => return Some(false),
                 };
-                list[at].set(abi::REQUEST_NULL);
                 note(&mut statuses, at, at, &done, &mut wrong);
                 next.set(at + 1);
             }
@@ -129,6 +133,8 @@ fn is_pending(state: &mut State, request: abi::Request) -> bool {
 /// How the commonest requests stand: point-to-point ones, those complete from the start, and null ones.
 enum Plain {
     Done(Done),
+    /// The result of a persistent one, whose handle stays.
+    Inactive(Done),
     Active,
     /// Any other request, or none.
     Other,
@@ -139,7 +145,18 @@ fn take_plain(state: &mut State, handle: abi::Request) -> Plain {
     if handle == SENT || handle == abi::REQUEST_NULL {
         return Plain::Done(EMPTY);
     }
-    let Some(RequestKey::Pml(key)) = RequestKey::of(handle) else { return Plain::Other };
+    let key = match RequestKey::of(handle) {
+        Some(RequestKey::Pml(key)) => key,
+        Some(RequestKey::Operation(key)) => {
+            let is_under_way = |it: &dyn Operation<State>| it.stands_for().is_some();
+            return match take_at_once(state, key) {
+                Some(done) => Plain::Inactive(done),
+                None if state.requests.get(key).is_some_and(is_under_way) => Plain::Active,
+                None => Plain::Other,
+            };
+        }
+        None => return Plain::Other,
+    };
     match state.take_awaited(ReqId(key)) {
         Some(done) => Plain::Done(done),
         None if state.p2p.is_complete(ReqId(key)).is_some() => Plain::Active,

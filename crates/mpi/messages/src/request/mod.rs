@@ -11,7 +11,7 @@ mod wait;
 use abi::{Error, Result};
 use pml::{Done, ReqId};
 
-use engine::{Fate, with};
+use engine::{Fate, Operation, with};
 
 use crate::grequest::Generalized;
 use objects::domain::Token;
@@ -21,7 +21,7 @@ use objects::state::State;
 pub use many::{testall, testany, testsome, waitall, waitany, waitsome};
 pub use pair::Pair;
 pub use status::{get_status, get_status_all, get_status_any, get_status_some};
-pub use wait::{test, wait};
+pub use wait::{test, wait, wait_at_once};
 
 /// What a finished request leaves.
 pub struct Finished {
@@ -79,7 +79,20 @@ fn take(state: &mut State, handle: abi::Request) -> Result<Option<Finished>> {
 }
 
 fn take_operation(state: &mut State, key: u32) -> Result<Option<Finished>> {
-    let (done, fate) = match with(state, key, |it, state| it.is_over(state).then(|| it.conclude())) {
+    conclude_if(state, key, |it, state| it.is_over(state))
+}
+
+/// As [`take`], of an operation by a call that waits for it.
+fn take_awaited(state: &mut State, key: u32) -> Result<Option<Finished>> {
+    conclude_if(state, key, |it, state| it.is_over_soon(state))
+}
+
+fn conclude_if(
+    state: &mut State,
+    key: u32,
+    is_over: impl FnOnce(&mut dyn Operation<State>, &mut State) -> bool,
+) -> Result<Option<Finished>> {
+    let (done, fate) = match with(state, key, |it, state| is_over(it, state).then(|| it.conclude())) {
         None => return Err(UNKNOWN),
         Some(None) => return Ok(None),
         Some(Some(concluded)) => concluded,

@@ -1,10 +1,12 @@
 //! Waiting for one request and testing it.
 
 use abi::{Result, Status};
+use engine::Fate;
 use pml::{Done, ReqId};
 
 use super::{Finished, UNKNOWN};
-use objects::domain::Token;
+use crate::persistent::take_at_once;
+use objects::domain::{Attempt, Token, enter_plain};
 use objects::handle::RequestKey;
 use objects::immediate::{EMPTY, SENT};
 use objects::reason;
@@ -22,9 +24,13 @@ pub(super) fn wait_one(t: &mut Token, request: &mut abi::Request) -> Result<Opti
         *request = abi::REQUEST_NULL;
         return Ok(Some(EMPTY));
     }
-    let (known, key) = (super::is_complete(&mut t.lock(), handle)?, RequestKey::of(handle));
-    if let (Some(RequestKey::Pml(key)), false) = (key, known) {
+    let key = RequestKey::of(handle);
+    if let Some(RequestKey::Pml(key)) = key {
         let id = ReqId(key);
+        if let Some(done) = take_soon(&mut t.lock(), id) {
+            *request = abi::REQUEST_NULL;
+            return Ok(Some(done));
+        }
         let done = wait_for_request(t, id, |state| match state.take_awaited(id) {
             Some(done) => Some(Ok(done)),
             None => state.p2p.is_complete(id).is_none().then_some(Err(UNKNOWN)),
@@ -32,16 +38,36 @@ pub(super) fn wait_one(t: &mut Token, request: &mut abi::Request) -> Result<Opti
         *request = abi::REQUEST_NULL;
         return Ok(Some(done));
     }
+    let known = super::is_complete(&mut t.lock(), handle)?;
     if let (Some(RequestKey::Operation(key)), false) = (key, known) {
-        let blocking = t.lock().requests.get(key).and_then(|it| it.blocking());
-        if let Some(done) = blocking.and_then(|go_on| go_on(t, key)) {
-            *request = abi::REQUEST_NULL;
+        let (blocking, one) = {
+            let state = t.lock();
+            let it = state.requests.get(key);
+            (it.and_then(|it| it.blocking()), it.and_then(|it| it.stands_for()))
+        };
+        if let Some((done, fate)) = blocking.and_then(|go_on| go_on(t, key)) {
+            if fate != Fate::Inactive {
+                *request = abi::REQUEST_NULL;
+            }
             return Ok(Some(done));
+        }
+        if let Some(id) = one {
+            let finished = wait_for_request(t, id, |state| super::take_awaited(state, key).transpose())?;
+            return Ok(Some(conclude(t, request, finished)));
         }
     }
     let why = |state: &mut State| reason::of_requests(state, "MPI_Wait", Need::All, [handle]);
     let finished = wait_for_seen(t, why, |state| super::take(state, handle).transpose())?;
     Ok(Some(conclude(t, request, finished)))
+}
+
+/// The result of a request that is complete or becomes so by some polls, where nothing follows the wait for it.
+#[inline]
+fn take_soon(state: &mut State, id: ReqId) -> Option<Done> {
+    if state.after_wait.is_some() {
+        return None;
+    }
+    state.take_awaited(id)
 }
 
 /// Runs the functions of a generalized request and clears the handle.
@@ -77,7 +103,26 @@ pub(super) fn failed(done: &Done) -> Result<()> {
     Err(crate::p2p::failure(done).on(abi::Comm(done.owner as usize)))
 }
 
-/// `MPI_Wait`
+/// `MPI_Wait`'s fast path: a send that was over when its call returned, and a persistent message that has come or gone.
+#[inline(always)]
+pub fn wait_at_once(request: &mut abi::Request, status: Option<&mut Status>) -> Attempt {
+    let Some(RequestKey::Operation(key)) = RequestKey::of(*request) else { return Attempt::FULL_PATH };
+    let Some(mut guard) = enter_plain() else { return Attempt::FULL_PATH };
+    if guard.after_wait.is_some() {
+        return Attempt::FULL_PATH;
+    }
+    let done = if *request == SENT {
+        *request = abi::REQUEST_NULL;
+        EMPTY
+    } else {
+        let Some(done) = take_at_once(&mut guard, key) else { return Attempt::FULL_PATH };
+        done
+    };
+    give(status, Some(&done));
+    Attempt::DONE
+}
+
+/// `MPI_Wait`, all but the fast path.
 pub fn wait(t: &mut Token, request: &mut abi::Request, status: Option<&mut Status>) -> Result<()> {
     let done = wait_one(t, request)?;
     give(status, done.as_ref());
