@@ -56,6 +56,27 @@ impl Coll {
         Coll::NeighborAlltoallw,
     ];
 
+    /// Whether each process knows how much data there is for all, as [`Query::bytes`](crate::tuned::Query::bytes) counts it: where
+    /// there is none, no process waits for another.
+    #[inline(always)]
+    pub const fn all_know_bytes(self) -> bool {
+        matches!(
+            self,
+            Coll::Bcast
+                | Coll::Gather
+                | Coll::Scatter
+                | Coll::Allgather
+                | Coll::Allgatherv
+                | Coll::Alltoall
+                | Coll::Reduce
+                | Coll::Allreduce
+                | Coll::ReduceScatter
+                | Coll::ReduceScatterBlock
+                | Coll::Scan
+                | Coll::Exscan
+        )
+    }
+
     /// The name used in rule files and parameters: the MPI function's, in lower case without `mpi_`.
     pub const fn name(self) -> &'static str {
         match self {

@@ -138,6 +138,9 @@ fn choose(
     signature: &Signature,
 ) -> Result<Arc<Schedule>> {
     let Signature { query, own, .. } = signature;
+    if query.bytes == 0 && query.coll.all_know_bytes() && !query.inter {
+        return Ok(Arc::default());
+    }
     let choice = match kept.online.winner(query) {
         _ if *own => tuned.select_own(query).map_err(unfit)?,
         Some(choice) => choice,

@@ -147,6 +147,12 @@ fn begin<'a>(
         }
         let State { tables, node, params, algorithms, .. } = &mut *state;
         let kept = kept::at_mut(tables, site.slot)?;
+        if bytes == 0 && coll.all_know_bytes() {
+            // Its place in the sequence is all that there is of it.
+            let statement = Statement::plain(coll, root, bytes);
+            number(kept, site.context, node.as_deref(), params.tuned.check, statement);
+            return Some(Ok(()));
+        }
         let mut area = kept.area.take()?;
         algorithms[coll as usize] = Some(site.algorithm);
         let Numbered { mark, logged, .. } = number(
