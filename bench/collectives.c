@@ -2,7 +2,8 @@
  * One collective operation of all ranks, chosen by --what: the time of one call.
  *
  * The size is that of one rank's vector (bcast, reduce, allreduce, scans) or of one block (the others). MPI_Barrier has
- * no size; 0 is printed. Nonblocking operations are waited for at once; the blocks of the "v" and "w" operations are all
+ * no size; 0 is printed. Nonblocking operations are waited for at once; persistent ones, whose names begin with p, are started
+ * and waited for; the blocks of the "v" and "w" operations are all
  * of one size, so that their figures stand beside those of the regular ones.
  *
  * Calls follow each other and roots take turns, so that no rank can run ahead of the others. With --paced 1, as in
@@ -42,6 +43,25 @@ static void block_of_doubles(size_t bytes)
         counts[r] = doubles(bytes);
 }
 
+/* The persistent request of the calls with this root: made by the first one of this many bytes. */
+static MPI_Request *kept;
+static size_t kept_of;
+
+static void forget(void)
+{
+    for (int r = 0; r < k.ranks; r++)
+        if (kept[r] != MPI_REQUEST_NULL)
+            MPI_Request_free(&kept[r]);
+}
+
+static MPI_Request *kept_for(size_t bytes)
+{
+    if (bytes != kept_of)
+        forget();
+    kept_of = bytes;
+    return &kept[root];
+}
+
 static void finish(MPI_Request *request)
 {
     MPI_Wait(request, MPI_STATUS_IGNORE);
@@ -51,11 +71,16 @@ static void finish(MPI_Request *request)
 #define WORLD MPI_COMM_WORLD
 #define ONE(name, call) static void name(size_t bytes) { (void)bytes; MPI_##call; }
 #define LATER(name, call) static void name(size_t bytes) { (void)bytes; MPI_Request r; MPI_##call; finish(&r); }
+#define AGAIN(name, call) static void name(size_t bytes) { \
+    MPI_Request *r = kept_for(bytes); \
+    if (*r == MPI_REQUEST_NULL) { blocks(bytes); MPI_##call; } \
+    MPI_Start(r); finish(r); }
 #define BLOCKWISE(name, call) static void name(size_t bytes) { blocks(bytes); MPI_##call; }
 #define B (int)bytes, MPI_BYTE
 #define D doubles(bytes), MPI_DOUBLE, MPI_SUM
 #define V counts, places, MPI_BYTE
 #define W counts, places, types
+#define I MPI_INFO_NULL
 
 ONE(barrier, Barrier(WORLD))
 ONE(bcast, Bcast(root == k.rank ? out : in, B, root, WORLD))
@@ -88,6 +113,19 @@ LATER(igather, Igather(out, B, in, B, root, WORLD, &r))
 LATER(iscatter, Iscatter(out, B, in, B, root, WORLD, &r))
 LATER(iallgather, Iallgather(out, B, in, B, WORLD, &r))
 LATER(ialltoall, Ialltoall(out, B, in, B, WORLD, &r))
+AGAIN(pbarrier, Barrier_init(WORLD, I, r))
+AGAIN(pbcast, Bcast_init(root == k.rank ? out : in, B, root, WORLD, I, r))
+AGAIN(preduce, Reduce_init(out, in, D, root, WORLD, I, r))
+AGAIN(pallreduce, Allreduce_init(out, in, D, WORLD, I, r))
+AGAIN(preduce_scatter_block, Reduce_scatter_block_init(out, in, D, WORLD, I, r))
+AGAIN(pscan, Scan_init(out, in, D, WORLD, I, r))
+AGAIN(pgather, Gather_init(out, B, in, B, root, WORLD, I, r))
+AGAIN(pscatter, Scatter_init(out, B, in, B, root, WORLD, I, r))
+AGAIN(pallgather, Allgather_init(out, B, in, B, WORLD, I, r))
+AGAIN(pallgatherv, Allgatherv_init(out, B, in, V, WORLD, I, r))
+AGAIN(palltoall, Alltoall_init(out, B, in, B, WORLD, I, r))
+AGAIN(palltoallv, Alltoallv_init(out, V, in, V, WORLD, I, r))
+AGAIN(palltoallw, Alltoallw_init(out, W, in, W, WORLD, I, r))
 
 /* What element `i` of the result must be, where rank `r` contributes r + j as its element j of `n` a block. */
 static double sum_to(int last, double place)
@@ -149,6 +187,19 @@ static const struct collective {
     {"iscatter", iscatter, expect_scattered, EACH, VECTOR, 0},
     {"iallgather", iallgather, expect_gathered, VECTOR, EACH, 0},
     {"ialltoall", ialltoall, expect_turned, EACH, EACH, 0},
+    {"pbarrier", pbarrier, NULL, VECTOR, VECTOR, 0},
+    {"pbcast", pbcast, expect_bcast, VECTOR, VECTOR, 0},
+    {"preduce", preduce, expect_sum, VECTOR, VECTOR, 1},
+    {"pallreduce", pallreduce, expect_sum, VECTOR, VECTOR, 0},
+    {"preduce_scatter_block", preduce_scatter_block, expect_block_sum, EACH, VECTOR, 0},
+    {"pscan", pscan, expect_prefix, VECTOR, VECTOR, 0},
+    {"pgather", pgather, expect_gathered, VECTOR, EACH, 1},
+    {"pscatter", pscatter, expect_scattered, EACH, VECTOR, 0},
+    {"pallgather", pallgather, expect_gathered, VECTOR, EACH, 0},
+    {"pallgatherv", pallgatherv, expect_gathered, VECTOR, EACH, 0},
+    {"palltoall", palltoall, expect_turned, EACH, EACH, 0},
+    {"palltoallv", palltoallv, expect_turned, EACH, EACH, 0},
+    {"palltoallw", palltoallw, expect_turned, EACH, EACH, 0},
 };
 
 static const struct collective *measured;
@@ -218,17 +269,22 @@ int main(int argc, char **argv)
 {
     kernel_begin(argc, argv, 1, 8, 1 << 20);
     measured = named(k.what);
-    if (measured->once == barrier || measured->once == ibarrier)
+    if (measured->once == barrier || measured->once == ibarrier || measured->once == pbarrier)
         k.min = k.max = 0;
     out = kernel_buffer(k.max * extent(measured->out));
     in = kernel_buffer(k.max * extent(measured->in));
     counts = malloc(k.ranks * sizeof *counts);
     places = malloc(k.ranks * sizeof *places);
     types = malloc(k.ranks * sizeof *types);
+    kept = malloc(k.ranks * sizeof *kept);
+    for (int r = 0; r < k.ranks; r++)
+        kept[r] = MPI_REQUEST_NULL;
     make_ring();
     verify(measured);
     kernel_sizes(k.paced ? paced : in_a_row, kernel_microseconds, "us");
+    forget();
     MPI_Comm_free(&around);
+    free(kept);
     free(types);
     free(places);
     free(counts);

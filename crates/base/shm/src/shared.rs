@@ -88,7 +88,10 @@ impl SharedMemory {
     /// The result, and what is made of it, is used only as long as `self` lives.
     pub unsafe fn area(&self, start: usize, ranks: usize) -> area::Memory {
         assert!((1..=area::MOST_RANKS).contains(&ranks), "ranks of an area");
-        assert!(start.is_multiple_of(4096) && start + area_bytes(ranks) <= self.bytes, "a part of the memory");
+        assert!(
+            start.is_multiple_of(4096) && start + area_bytes(ranks) <= self.bytes,
+            "a part of the memory"
+        );
         let [slots, words, payloads, bounce_buffers] =
             area_parts(ranks).map(|part| self.base.wrapping_add(start + part));
         area::Memory {

@@ -56,7 +56,9 @@ pub(super) fn set_up(
     let mut guard = t.lock();
     let state = &mut *guard;
     let start = match mode.start() {
-        Start::Persistent if !is_neighbourhood(coll) && may_share(state, state.comm(comm)?) => Start::InOwnArea,
+        Start::Persistent if !is_neighbourhood(coll) && may_share(state, state.comm(comm)?) => {
+            Start::InOwnArea
+        }
         start => start,
     };
     let mut running = kept::find(state, comm)?.spare(coll, comm);

@@ -122,7 +122,10 @@ impl fmt::Display for Misfit {
             }
             Misfit::Nodes => write!(f, "it needs all ranks on one node"),
             Misfit::Area => {
-                write!(f, "it needs a shared area, which the communicator or the persistent call does not have")
+                write!(
+                    f,
+                    "it needs a shared area, which the communicator or the persistent call does not have"
+                )
             }
             Misfit::Direct => write!(f, "it needs ranks that can read each other's memory"),
             Misfit::Caches => {

@@ -152,7 +152,8 @@ impl Operation<State> for Rounds {
     }
 
     fn advance(&mut self, state: &mut State, _key: u32) -> Advance {
-        let Some(Started { exchange, logged }) = self.started.as_mut().filter(|_| self.stage == Stage::Started)
+        let Some(Started { exchange, logged }) =
+            self.started.as_mut().filter(|_| self.stage == Stage::Started)
         else {
             return Advance::Finished;
         };

@@ -15,7 +15,7 @@ use super::hosts::{Hosts, RAW};
 use super::modes::{Drawn, Mode, PROCESSOR_TIME, View};
 use super::mpi::{Mpi, processors};
 use super::rounds::{Counting, Round, Summary, lowest_floor, summarise};
-use super::{diagrams, table};
+use super::{diagrams, lost, table};
 use crate::prefix;
 
 /// What is compared, how often, and where results go.
@@ -76,6 +76,9 @@ struct Report<'a> {
     /// Nanoseconds that a cache line takes between two cores, the lowest seen.
     floor_ns: Option<f64>,
     mpis: Vec<Contender<'a>>,
+    /// The cells that are behind, where every operation was measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lost: Option<lost::Report>,
     results: &'a [ModeResult],
 }
 
@@ -139,6 +142,35 @@ pub fn run(options: &Options, subjects: &[Subject]) -> Result<(), Error> {
 
 /// As [`run`], with this installation in several variants, of which the first is compared with all others.
 pub fn compare(options: &Options, subjects: &[Subject], variants: &[Variant]) -> Result<(), Error> {
+    let campaign = measure_variants(options, subjects, variants)?;
+    print_tables(&campaign.mpis, campaign.floor, &options.hosts, &campaign.results);
+    if let Some(path) = &options.json {
+        campaign.write_json(path, None)?;
+    }
+    if let Some(stem) = &options.picture {
+        diagrams::draw(stem, &campaign.labels(), &campaign.results)?;
+    }
+    Ok(())
+}
+
+/// What was measured.
+pub(super) struct Campaign {
+    mpis: Vec<Mpi>,
+    /// The lowest, in nanoseconds.
+    floor: Option<f64>,
+    results: Vec<ModeResult>,
+}
+
+/// Measures this installation as a user gets it beside the others, and prints nothing.
+pub(super) fn measure_all(options: &Options, subjects: &[Subject]) -> Result<Campaign, Error> {
+    measure_variants(options, subjects, &[Variant::PLAIN])
+}
+
+fn measure_variants(
+    options: &Options,
+    subjects: &[Subject],
+    variants: &[Variant],
+) -> Result<Campaign, Error> {
     let own = options.prefix.clone().or_else(prefix::of_this_program).ok_or(Error::NoPrefix)?;
     let kernels = options.kernels.clone().unwrap_or_else(|| prefix::kernels(&own));
     let mut mpis = Vec::new();
@@ -173,15 +205,56 @@ pub fn compare(options: &Options, subjects: &[Subject], variants: &[Variant]) ->
         .zip(&rounds)
         .map(|(subject, rounds)| result_of(subject, rounds, counting, &options.hosts))
         .collect();
+    Ok(Campaign { mpis, floor, results })
+}
 
-    print_tables(&mpis, floor, &options.hosts, &results);
-    if let Some(path) = &options.json {
-        write_json(path, &mpis, floor, &results)?;
+impl Campaign {
+    /// The names of the MPIs, this one's first.
+    pub fn labels(&self) -> Vec<&str> {
+        self.mpis.iter().map(|mpi| mpi.label.as_str()).collect()
     }
-    if let Some(stem) = &options.picture {
-        diagrams::draw(stem, &labels(&mpis), &results)?;
+
+    /// The figures of each subject.
+    pub fn results(&self) -> &[ModeResult] {
+        &self.results
     }
-    Ok(())
+
+    /// Prints what was measured where.
+    pub fn print_head(&self) {
+        print_mpis(&self.mpis);
+        if let Some(floor) = self.floor {
+            println!("floor: a cache line takes {floor:.0} ns between two cores");
+        }
+    }
+
+    /// Writes all figures, and the cells that are behind.
+    pub fn write_json(&self, path: &Path, lost: Option<lost::Report>) -> Result<(), Error> {
+        fn contender(mpi: &Mpi) -> Contender<'_> {
+            Contender { label: &mpi.label, version: &mpi.version, prefix: &mpi.prefix }
+        }
+        let (mpis, floor_ns) = (self.mpis.iter().map(contender).collect(), self.floor);
+        let report = Report { processors: processors(), floor_ns, mpis, lost, results: &self.results };
+        let text =
+            serde_json::to_string_pretty(&report).expect("numbers and names can always be written") + "\n";
+        fs::write(path, text).map_err(|error| Error::Write { path: path.into(), error })
+    }
+}
+
+impl Options {
+    /// Whether other MPIs are given.
+    pub(super) fn compares(&self) -> bool {
+        !self.vs.is_empty() || !self.with.is_empty()
+    }
+
+    /// Where all figures are to be written.
+    pub(super) fn json(&self) -> Option<&Path> {
+        self.json.as_deref()
+    }
+
+    /// Where pictures are to be drawn.
+    pub(super) fn picture(&self) -> Option<&Path> {
+        self.picture.as_deref()
+    }
 }
 
 /// What sockets are called in tables.
@@ -300,14 +373,14 @@ fn result_of(subject: &Subject, rounds: &[Round], counting: Counting, hosts: &Ho
     }
 }
 
-fn labels(mpis: &[Mpi]) -> Vec<&str> {
-    mpis.iter().map(|mpi| mpi.label.as_str()).collect()
-}
-
-fn print_tables(mpis: &[Mpi], floor: Option<f64>, hosts: &Hosts, results: &[ModeResult]) {
+fn print_mpis(mpis: &[Mpi]) {
     for mpi in mpis {
         println!("{}: {} in {}", mpi.label, mpi.version, mpi.prefix.display());
     }
+}
+
+fn print_tables(mpis: &[Mpi], floor: Option<f64>, hosts: &Hosts, results: &[ModeResult]) {
+    print_mpis(mpis);
     match floor {
         Some(floor) if hosts.are_given() => {
             println!("floor: 8 bytes take {:.2} µs from host to host through sockets", floor / 1e3);
@@ -315,12 +388,10 @@ fn print_tables(mpis: &[Mpi], floor: Option<f64>, hosts: &Hosts, results: &[Mode
         Some(floor) => println!("floor: a cache line takes {floor:.0} ns between two cores"),
         None => {}
     }
+    let labels: Vec<&str> = mpis.iter().map(|mpi| mpi.label.as_str()).collect();
     for result in results {
         for view in &result.views {
-            println!(
-                "\n{}",
-                table::of_view(&result.title, view.of, result.ranks, &labels(mpis), &view.summary)
-            );
+            println!("\n{}", table::of_view(&result.title, view.of, result.ranks, &labels, &view.summary));
         }
     }
     let views = || results.iter().flat_map(|result| result.views.iter().map(move |view| (result, view)));
@@ -329,16 +400,6 @@ fn print_tables(mpis: &[Mpi], floor: Option<f64>, hosts: &Hosts, results: &[Mode
     if let Some(line) = to_sum_up().next().and_then(|(_, view)| table::summed_up(view.of, summaries)) {
         println!("\n{line}");
     }
-}
-
-fn write_json(path: &Path, mpis: &[Mpi], floor_ns: Option<f64>, results: &[ModeResult]) -> Result<(), Error> {
-    fn contender(mpi: &Mpi) -> Contender<'_> {
-        Contender { label: &mpi.label, version: &mpi.version, prefix: &mpi.prefix }
-    }
-    let report =
-        Report { processors: processors(), floor_ns, mpis: mpis.iter().map(contender).collect(), results };
-    let text = serde_json::to_string_pretty(&report).expect("numbers and names can always be written") + "\n";
-    fs::write(path, text).map_err(|error| Error::Write { path: path.into(), error })
 }
 
 /// Where the programs are built; gone with its owner.

@@ -15,7 +15,8 @@ pub struct Arguments {
     /// Which: barrier, bcast, reduce, allreduce, reduce_scatter_block, scan, gather, scatter, allgather, alltoall
     /// [default: these]; reduce_scatter, exscan, gatherv, scatterv, allgatherv, alltoallv, alltoallw,
     /// neighbor_allgather, neighbor_alltoall; ibarrier, ibcast, ireduce, iallreduce, igather, iscatter, iallgather,
-    /// ialltoall
+    /// ialltoall; persistent: pbarrier, pbcast, preduce, pallreduce, preduce_scatter_block, pscan, pgather, pscatter,
+    /// pallgather, pallgatherv, palltoall, palltoallv, palltoallw
     #[arg(long, value_delimiter = ',', value_name = "NAME")]
     collectives: Vec<String>,
     /// Numbers of ranks; those beyond the processors show how ranks share them

@@ -22,6 +22,11 @@ pub enum Error {
     /// A mode that does not exist.
     #[error("alhena: choosing modes failed\n  seen: there is no mode {name}\n  next: choose from {known}")]
     NoMode { name: String, known: String },
+    /// Cells are ahead or behind only beside another MPI.
+    #[error(
+        "alhena: comparing with other MPIs failed\n  seen: none is given\n  next: alhena bench all --vs PREFIX,PREFIX"
+    )]
+    NoOther,
     /// A measuring program that does not compile.
     #[error("alhena: building a measuring program failed\n  seen: {seen}\n  next: {command}")]
     Build { seen: String, command: String },

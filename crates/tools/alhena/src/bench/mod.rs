@@ -10,6 +10,7 @@
 //!
 //! A further topic is a file with its own `Arguments` and `run`, and a line in [`Topic`].
 
+mod all;
 mod campaign;
 mod collectives;
 mod datatypes;
@@ -17,8 +18,10 @@ mod diagrams;
 pub mod error;
 mod files;
 mod floor;
+mod heat;
 mod hosts;
 mod log_axis;
+mod lost;
 mod modes;
 mod mpi;
 mod one_sided;
@@ -49,6 +52,8 @@ pub struct Arguments {
 
 #[derive(Subcommand)]
 enum Topic {
+    /// Every operation beside other MPIs, and the cells in which this one is behind
+    All(Box<all::Arguments>),
     /// The time of collective operations
     Collectives(Box<collectives::Arguments>),
     /// An application-like loop with each algorithm of allreduce
@@ -75,6 +80,7 @@ enum Topic {
 /// Measures and prints.
 pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     match &arguments.topic {
+        Some(Topic::All(arguments)) => Ok(all::run(arguments)?),
         None => Ok(point_to_point::run(&arguments.point_to_point)?),
         Some(Topic::Collectives(arguments)) => Ok(collectives::run(arguments)?),
         Some(Topic::Pop(arguments)) => Ok(pop::run(arguments)?),

@@ -101,7 +101,7 @@ const fn both(latency: &'static str) -> [View; 2] {
 }
 
 /// Modes of point-to-point messages. The first five are the papers'.
-pub static POINT_TO_POINT: [Mode; 9] = [
+pub static POINT_TO_POINT: [Mode; 11] = [
     point_to_point("pingpong", "ping-pong", &const { both("half round trip") }),
     point_to_point(
         "preposted",
@@ -135,6 +135,24 @@ pub static POINT_TO_POINT: [Mode; 9] = [
             &[as_printed("time", "time of one", "µs", false)],
         )
     },
+    Mode {
+        program: "persistent",
+        options: &["--what", "pingpong"],
+        ..point_to_point(
+            "persistent-pingpong",
+            "ping-pong of persistent messages (MPI_Start, MPI_Wait)",
+            &[as_printed("latency", "half round trip", "µs", false)],
+        )
+    },
+    Mode {
+        program: "persistent",
+        options: &["--what", "both"],
+        ..point_to_point(
+            "persistent-both",
+            "persistent messages in both directions (MPI_Startall, MPI_Waitall)",
+            &[as_printed("bandwidth", "bandwidth of both", "MB/s", true)],
+        )
+    },
     threads("threads-1", "message rate at MPI_THREAD_MULTIPLE, one thread", &["--what", "1"]),
     threads("threads-2", "message rate of two threads with a communicator each", &["--what", "2"]),
     threads("threads-4", "message rate of four threads with a communicator each", &["--what", "4"]),
@@ -149,7 +167,7 @@ macro_rules! collectives {
             options: &["--what", $name],
             title: $title,
             views: &[as_printed("time", "time of one", "µs", false)],
-            sized: !matches!($name.as_bytes(), b"barrier" | b"ibarrier"),
+            sized: !matches!($name.as_bytes(), b"barrier" | b"ibarrier" | b"pbarrier"),
             pair: false,
             drawn: &[],
         }),*];
@@ -184,6 +202,19 @@ collectives! {
     "iscatter" "MPI_Iscatter and MPI_Wait";
     "iallgather" "MPI_Iallgather and MPI_Wait";
     "ialltoall" "MPI_Ialltoall and MPI_Wait";
+    "pbarrier" "MPI_Start and MPI_Wait of MPI_Barrier_init";
+    "pbcast" "MPI_Start and MPI_Wait of MPI_Bcast_init";
+    "preduce" "MPI_Start and MPI_Wait of MPI_Reduce_init, sum of doubles";
+    "pallreduce" "MPI_Start and MPI_Wait of MPI_Allreduce_init, sum of doubles";
+    "preduce_scatter_block" "MPI_Start and MPI_Wait of MPI_Reduce_scatter_block_init, sum of doubles";
+    "pscan" "MPI_Start and MPI_Wait of MPI_Scan_init, sum of doubles";
+    "pgather" "MPI_Start and MPI_Wait of MPI_Gather_init";
+    "pscatter" "MPI_Start and MPI_Wait of MPI_Scatter_init";
+    "pallgather" "MPI_Start and MPI_Wait of MPI_Allgather_init";
+    "pallgatherv" "MPI_Start and MPI_Wait of MPI_Allgatherv_init";
+    "palltoall" "MPI_Start and MPI_Wait of MPI_Alltoall_init";
+    "palltoallv" "MPI_Start and MPI_Wait of MPI_Alltoallv_init";
+    "palltoallw" "MPI_Start and MPI_Wait of MPI_Alltoallw_init";
 }
 
 /// The collectives that are measured when none are chosen: blocking, with equal blocks.

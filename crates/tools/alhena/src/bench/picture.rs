@@ -60,14 +60,25 @@ impl Over {
 }
 
 const PANEL: (u32, u32) = (760, 520);
-const FONT: &str = "sans-serif";
-const INK: RGBColor = RGBColor(40, 40, 40);
+pub(super) const FONT: &str = "sans-serif";
+pub(super) const INK: RGBColor = RGBColor(40, 40, 40);
 /// Distinct in print and for the colour-blind (Okabe and Ito); the first is Alhena's.
 const COLOURS: [RGBColor; 5] =
     [RGBColor(0, 114, 178), RGBColor(213, 94, 0), RGBColor(0, 158, 115), RGBColor(204, 121, 167), INK];
 
 /// Draws the panels into STEM.svg and STEM.png.
 pub fn draw(stem: &Path, panels: &[Panel]) -> Result<(), Error> {
+    register_fonts();
+    let columns = panels.len().min(2);
+    let rows = panels.len().div_ceil(2);
+    let size = (PANEL.0 * columns as u32, PANEL.1 * rows as u32);
+    let (svg, png) = (with_ending(stem, "svg"), with_ending(stem, "png"));
+    fill(SVGBackend::new(&svg, size).into_drawing_area(), panels, (rows, columns), &svg)?;
+    fill(BitMapBackend::new(&png, size).into_drawing_area(), panels, (rows, columns), &png)
+}
+
+/// Makes the fonts known that pictures are drawn with.
+pub(super) fn register_fonts() {
     static FONTS: Once = Once::new();
     FONTS.call_once(|| {
         for (style, file) in
@@ -77,17 +88,10 @@ pub fn draw(stem: &Path, panels: &[Panel]) -> Result<(), Error> {
             let _ = register_font(FONT, style, file);
         }
     });
-
-    let columns = panels.len().min(2);
-    let rows = panels.len().div_ceil(2);
-    let size = (PANEL.0 * columns as u32, PANEL.1 * rows as u32);
-    let (svg, png) = (with_ending(stem, "svg"), with_ending(stem, "png"));
-    fill(SVGBackend::new(&svg, size).into_drawing_area(), panels, (rows, columns), &svg)?;
-    fill(BitMapBackend::new(&png, size).into_drawing_area(), panels, (rows, columns), &png)
 }
 
 /// STEM may contain dots of its own.
-fn with_ending(stem: &Path, ending: &str) -> PathBuf {
+pub(super) fn with_ending(stem: &Path, ending: &str) -> PathBuf {
     let mut name = stem.as_os_str().to_owned();
     name.push(".");
     name.push(ending);
@@ -190,7 +194,7 @@ fn style_of(index: usize) -> ShapeStyle {
 }
 
 /// `512`, `4 Ki`, `8 Mi`.
-fn size_label(bytes: f64) -> String {
+pub(super) fn size_label(bytes: f64) -> String {
     match bytes {
         b if b >= 1048576.0 => format!("{} Mi", b / 1048576.0),
         b if b >= 1024.0 => format!("{} Ki", b / 1024.0),

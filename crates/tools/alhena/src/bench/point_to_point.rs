@@ -12,7 +12,8 @@ use super::modes::{self, Mode};
 pub struct Arguments {
     #[command(flatten)]
     options: Options,
-    /// What to measure: pingpong, preposted, bidirectional, streaming, rate, ring, threads-1, threads-2, threads-4
+    /// What to measure: pingpong, preposted, bidirectional, streaming, rate, ring, persistent-pingpong, persistent-both,
+    /// threads-1, threads-2, threads-4
     /// [default: the first five; between hosts those that sockets can do]
     #[arg(long, value_delimiter = ',', value_name = "MODE")]
     modes: Vec<String>,
