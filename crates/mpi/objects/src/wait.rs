@@ -209,7 +209,17 @@ pub fn wait_for_seen<R>(
 /// As [`wait_for`], for the end of a request of the message layer.
 #[inline]
 pub fn wait_for_request<R>(t: &mut Token, id: ReqId, ready: impl FnMut(&mut State) -> Option<R>) -> R {
-    let why = |state: &mut State| reason::of_request(state, id);
+    wait_for_request_seen(t, id, |state| reason::of_request(state, id), ready)
+}
+
+/// As [`wait_for_request`], of which others see what it is for once it has lasted for long: `why`.
+#[inline]
+pub fn wait_for_request_seen<R>(
+    t: &mut Token,
+    id: ReqId,
+    why: impl FnMut(&mut State) -> Reason,
+    ready: impl FnMut(&mut State) -> Option<R>,
+) -> R {
     wait(t, How::Parked(Interest::Request(id)), why, ready)
 }
 

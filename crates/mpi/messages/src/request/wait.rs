@@ -11,7 +11,7 @@ use objects::handle::RequestKey;
 use objects::immediate::{EMPTY, SENT};
 use objects::reason;
 use objects::state::State;
-use objects::wait::{poll, wait_for_request, wait_for_seen};
+use objects::wait::{poll, wait_for_request, wait_for_request_seen, wait_for_seen};
 use observe::Need;
 
 /// Waits for one request and takes its result; `None` for a null request.
@@ -38,6 +38,7 @@ pub(super) fn wait_one(t: &mut Token, request: &mut abi::Request) -> Result<Opti
         *request = abi::REQUEST_NULL;
         return Ok(Some(done));
     }
+    let why = |state: &mut State| reason::of_requests(state, "MPI_Wait", Need::All, [handle]);
     let known = super::is_complete(&mut t.lock(), handle)?;
     if let (Some(RequestKey::Operation(key)), false) = (key, known) {
         let (blocking, one) = {
@@ -52,11 +53,11 @@ pub(super) fn wait_one(t: &mut Token, request: &mut abi::Request) -> Result<Opti
             return Ok(Some(done));
         }
         if let Some(id) = one {
-            let finished = wait_for_request(t, id, |state| super::take_awaited(state, key).transpose())?;
+            let taken = |state: &mut State| super::take_awaited(state, key).transpose();
+            let finished = wait_for_request_seen(t, id, why, taken)?;
             return Ok(Some(conclude(t, request, finished)));
         }
     }
-    let why = |state: &mut State| reason::of_requests(state, "MPI_Wait", Need::All, [handle]);
     let finished = wait_for_seen(t, why, |state| super::take(state, handle).transpose())?;
     Ok(Some(conclude(t, request, finished)))
 }
