@@ -1,31 +1,31 @@
 //! Starting collectives, and what advances them: the call, progress, or progress after each start.
 
 use coll::tuned::Level;
-use std::cell::Cell;
 use std::collections::VecDeque;
 
 use abi::Result;
 use coll::Coll;
-use engine::{Advance, Afterlife, Blocking, Fate, Guarded, Operation, Reason, advance_all};
+use engine::{Advance, Afterlife, Blocking, Fate, Guarded, Operation, advance_all};
 use ffi::copies;
 use pml::Done;
 
+use super::advance::{advance_to_end, take_area_of};
 use super::arguments::Arguments;
 use super::call::is_neighbourhood;
 use super::callback::Callback;
 use super::check::{Logged, Statement};
+use super::fast_path::take_planned;
 use super::kept;
 use super::mode::{Mode, Start};
 use super::persistent::Persistent;
-use super::run::{Missing, Running, done};
-use super::sharing::may_share;
+use super::run::{Running, done};
+use super::select::may_share;
 use super::state::CollState;
-use super::turns::{await_turn, queue, return_to};
+use super::turns::{await_turn, queue};
 use objects::comm::Comm;
 use objects::domain::Token;
 use objects::handle::RequestKey;
 use objects::state::State;
-use objects::wait::wait_actively_seen;
 
 /// Reductions that the program must do before their collectives can go on.
 static CALLBACKS: Guarded<VecDeque<Callback>> = Guarded::new(VecDeque::new());
@@ -124,7 +124,7 @@ pub(super) fn go(t: &mut Token, mode: Mode<'_>, mut running: Box<Running>) -> Re
             let held = state.hold(running.comm())?;
             running.hold(Some(held.clone()));
             running.set_copies(copies::take(request));
-            let planned = kept::find(&mut state, running.comm())?.fast_paths.planned.take();
+            let planned = take_planned(&mut state, running.comm());
             let rounds = planned.and_then(|planned| planned.rounds(&mut running, held.clone()));
             *request = match rounds {
                 Some(rounds) => state.add_request(rounds)?,
@@ -134,10 +134,6 @@ pub(super) fn go(t: &mut Token, mode: Mode<'_>, mut running: Box<Running>) -> Re
         }
     }
 }
-
-/// How often a call polls its shared area before it polls the transports, where ranks have cores of their
-/// own: what it waits for comes within a few cache-line transfers.
-const POLLS: u32 = 16;
 
 /// Advances a blocking call to its end.
 fn complete(t: &mut Token, mut running: Box<Running>) -> Result<()> {
@@ -149,50 +145,6 @@ fn complete(t: &mut Token, mut running: Box<Running>) -> Result<()> {
     }
     keep(&mut state, running);
     result
-}
-
-/// Advances a call that has begun to its end, as a blocking one.
-pub(super) fn advance_to_end(t: &mut Token, running: &mut Running) {
-    let polls = if running.uses_area() && !t.lock().params.waiting.spin.is_zero() { POLLS } else { 1 };
-    let is_blocking = running.is_blocking();
-    let comm = running.comm();
-    loop {
-        let missing = Cell::new(None);
-        // A nonblocking call goes on in whatever its members wait, so whom it lacks is not known.
-        let why = |state: &mut State| {
-            let missing: Option<Missing> = missing.get().filter(|_| is_blocking);
-            missing.map_or_else(Reason::outside, |missing| missing.reason(state, comm))
-        };
-        let due = wait_actively_seen(t, why, |state| {
-            for poll in 0..polls {
-                let due = running.advance(&mut state.p2p);
-                engine::poll_if_due(state);
-                if running.is_complete() {
-                    take_area_of(state, running);
-                    return Some(None);
-                }
-                if due.is_some() {
-                    return Some(due);
-                }
-                if poll > 0 {
-                    std::hint::spin_loop();
-                }
-            }
-            missing.set(running.missing());
-            let disagrees = running.compare_if_due(state).is_err();
-            disagrees.then(|| {
-                take_area_of(state, running);
-                None
-            })
-        });
-        match due {
-            Some(callback) => {
-                callback.call(t);
-                running.reduced();
-            }
-            None => return,
-        }
-    }
 }
 
 /// Waits for the nonblocking collective of a request as a blocking call does, and drops it. `None`: it is over, or waits
@@ -242,14 +194,6 @@ fn prepare_persistent(state: &mut State, running: &mut Running) -> Result<()> {
     running.set_tag(tag);
     running.set_logged(statement.map(|statement| statement.under(context, number)));
     Ok(())
-}
-
-/// Hands the area on that a finished call has borrowed: under the same lock under which it ended, so that the
-/// thread that is woken by its end and waits for the area finds it.
-fn take_area_of(state: &mut State, running: &mut Running) {
-    if let Some(area) = running.give_area() {
-        return_to(state, running.comm(), area);
-    }
 }
 
 /// Keeps what a finished call has allocated for the next one.

@@ -24,7 +24,7 @@
 //!
 //! **Turns.** One collective at a time has the area of a communicator, in the order of the calls, which is the same
 //! everywhere (`turns`). Persistent collectives are started in any order; so each has an area to itself, which its processes
-//! agree on in the `_init` call (`sharing`). That call is collective and may wait for the others (MPI-5.0 section 6.13); no start
+//! agree on in the `_init` call (`votes`). That call is collective and may wait for the others (MPI-5.0 section 6.13); no start
 //! does. Only where there is no memory for such areas (`coll_persistent_areas`) they keep to messages.
 //!
 //! **Large data on one node.** Ranks publish where their buffers are, and read from each other with `process_vm_readv`:
@@ -40,6 +40,7 @@
 #![deny(unsafe_code)]
 #![allow(clippy::too_many_arguments, reason = "functions have the arguments of the MPI call")]
 
+mod advance;
 mod area;
 mod arguments;
 mod call;
@@ -66,6 +67,7 @@ mod select;
 mod sharing;
 mod signature;
 mod slots;
+mod stage;
 mod state;
 mod turns;
 mod votes;

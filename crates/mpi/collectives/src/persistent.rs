@@ -4,11 +4,11 @@ use abi::Result;
 use engine::{Advance, Afterlife, Blocking, Fate, Operation};
 use pml::Done;
 
-use super::launch::advance_to_end;
+use super::advance::advance_to_end;
 use super::run::Running;
+use super::stage::Stage;
 use objects::comm::Held;
 use objects::domain::Token;
-use objects::immediate::EMPTY;
 use objects::state::State;
 
 /// The call of an `_init` function.
@@ -18,25 +18,6 @@ pub(super) struct Persistent {
     stage: Stage,
     /// The communicator, which the program may free before it starts the call.
     held: Held,
-}
-
-/// Where a persistent request stands.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Stage {
-    Inactive,
-    Started,
-    /// The result was not taken yet.
-    Complete(Done),
-}
-
-impl Stage {
-    /// The result, for its request.
-    pub fn outcome(self) -> Done {
-        match self {
-            Stage::Complete(done) => done,
-            Stage::Inactive | Stage::Started => EMPTY,
-        }
-    }
 }
 
 impl Persistent {

@@ -4,16 +4,12 @@ use coll::Coll;
 use coll::algorithms::registry::AlgorithmId;
 use coll::exchange::Meeting;
 
-use super::fast_path::Planned;
-
 /// What a communicator knows of its fast paths.
 #[derive(Default)]
 pub struct FastPaths {
     pub(super) reaches: [Option<Option<Reach>>; Coll::ALL.len()],
     /// The loop of the latest reduction, which is often that of the next.
     pub(super) kernel: Option<(abi::Op, abi::Datatype, op::Kernel)>,
-    /// What the rounds of a persistent call would do, while it is being made.
-    pub(super) planned: Option<Planned>,
 }
 
 /// How far the fast path of a collective reaches.

@@ -12,7 +12,7 @@ use super::mode::Start;
 use super::signature::Signature;
 use super::state::CollState;
 use objects::comm::Comm;
-use objects::state::Membership;
+use objects::state::{Membership, State};
 use objects::topology::Topology;
 
 /// Choices and schedules that a communicator keeps.
@@ -47,6 +47,14 @@ pub(super) fn signature(
     let (in_place, contiguous) = (call.in_place, call.contiguous());
     let (own, settled) = (start.is_own(), kept.settled);
     Signature { query, root: call.root, in_place, contiguous, own, settled }
+}
+
+/// Whether all processes of an intra-communicator are on this node and could share an area.
+pub(super) fn may_share(state: &State, comm: &Comm) -> bool {
+    let Some(node) = state.node.as_ref().filter(|_| state.params.tuned.areas) else { return false };
+    let me = state.me();
+    let here = |&peer: &u32| peer == me || node.reaches(btl::Peer(peer));
+    !comm.is_inter() && comm.size() > 1 && comm.peers.iter().all(here)
 }
 
 /// The bytes that [`Query::bytes`] wants: the same on every rank of the call.

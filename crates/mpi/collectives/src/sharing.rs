@@ -1,12 +1,11 @@
 //! Which communicators have a shared area: those whose processes are on one node.
 
 use abi::Result;
-use btl::Peer;
-use node::{AreaName, NodeArea, SegmentTicket};
+use node::AreaName;
 
 use super::kept;
+use super::select::may_share;
 use super::state::Turns;
-use objects::comm::Comm;
 use objects::domain::Token;
 use objects::state::State;
 
@@ -42,14 +41,6 @@ fn inherit_vote(state: &mut State, comm: abi::Comm, of: abi::Comm) -> Result<()>
     Ok(())
 }
 
-/// Whether all processes of an intra-communicator are on this node and could share an area.
-pub(super) fn may_share(state: &State, comm: &Comm) -> bool {
-    let Some(node) = state.node.as_ref().filter(|_| state.params.tuned.areas) else { return false };
-    let me = state.me();
-    let here = |&peer: &u32| peer == me || node.reaches(btl::Peer(peer));
-    !comm.is_inter() && comm.size() > 1 && comm.peers.iter().all(here)
-}
-
 /// Gives a new communicator an area, if its processes are on one node and one is free. All of them call this, and all or
 /// none of them know an intra-communicator `of`, to which they belong.
 pub fn share(t: &mut Token, comm: abi::Comm, of: Option<abi::Comm>) -> Result<()> {
@@ -72,31 +63,4 @@ pub fn share(t: &mut Token, comm: abi::Comm, of: Option<abi::Comm>) -> Result<()
         }
     }
     Ok(())
-}
-
-/// An area for the rounds of one persistent collective, which come in an order of their own: all processes of the communicator
-/// are here in the same call. `None`: one of them has no memory for it.
-pub(super) fn own_area(t: &mut Token, comm: abi::Comm) -> Result<Option<Box<NodeArea>>> {
-    let (node, members, me, leads) = {
-        let state = t.lock();
-        let found = state.comm(comm)?;
-        let Some(node) = state.node.clone() else { return Ok(None) };
-        let members: Vec<Peer> = found.peers.iter().map(|&peer| Peer(peer)).collect();
-        (node, members, Peer(state.me()), found.rank == 0)
-    };
-    let most = t.lock().params.tuned.persistent_areas;
-    let made = if leads { node.create_area(&members, me, most) } else { None };
-    let mut words = made.as_ref().map_or([0; 4], |(_, ticket)| ticket.words());
-    super::share_words(t, comm, 0, &mut words)?;
-    let joined = match made {
-        Some((area, _)) => Some(area),
-        None => SegmentTicket::from_words(words)
-            .filter(|_| words != [0; 4])
-            .and_then(|ticket| node.join_area(members[0], &ticket, &members, me)),
-    };
-    let all = super::smallest(t, comm, u64::from(joined.is_some()))?;
-    Ok(joined.filter(|_| all == 1).map(|mut area| {
-        area.close();
-        Box::new(area)
-    }))
 }

@@ -2,13 +2,14 @@
 //! once for a kind of call.
 
 use abi::{Address, Result};
+use btl::Peer;
 use coll::Coll;
 use coll::tuned::Query;
+use node::{NodeArea, SegmentTicket};
 
 use super::arguments::{Arguments, Recv};
 use super::launch::{Ready, go, set_up};
 use super::mode::{Mode, Start};
-use super::sharing::{may_share, own_area};
 use super::{kept, localities};
 use objects::domain::Token;
 use objects::memory::exposed;
@@ -80,15 +81,6 @@ fn gather(t: &mut Token, comm: abi::Comm, word: u64) -> Result<Vec<u64>> {
     Ok(all)
 }
 
-/// As [`vote_on_direct`], in a persistent call, if its processes have not voted yet and could share an area.
-pub(super) fn vote_if_due(t: &mut Token, comm: abi::Comm) -> Result<()> {
-    let is_due = {
-        let mut state = t.lock();
-        may_share(&state, state.comm(comm)?) && kept::find(&mut state, comm)?.direct.is_none()
-    };
-    if is_due { vote_on_direct(t, comm) } else { Ok(()) }
-}
-
 /// Whether all processes of a communicator can read each other's memory, and what they are bound to: asked by all of them
 /// together, once.
 fn vote_on_direct(t: &mut Token, comm: abi::Comm) -> Result<()> {
@@ -128,4 +120,31 @@ fn vote_on_times(t: &mut Token, comm: abi::Comm, query: &Query) -> Result<bool> 
     kept.online.settle(query, &times);
     kept.forget_choices();
     Ok(true)
+}
+
+/// An area for the rounds of one persistent collective, which come in an order of their own: all processes of the communicator
+/// are here in the same call. `None`: one of them has no memory for it.
+fn own_area(t: &mut Token, comm: abi::Comm) -> Result<Option<Box<NodeArea>>> {
+    let (node, members, me, leads, most) = {
+        let state = t.lock();
+        let found = state.comm(comm)?;
+        let Some(node) = state.node.clone() else { return Ok(None) };
+        let members: Vec<Peer> = found.peers.iter().map(|&peer| Peer(peer)).collect();
+        (node, members, Peer(state.me()), found.rank == 0, state.params.tuned.persistent_areas)
+    };
+    let made = if leads { node.create_area(&members, me, most) } else { None };
+    // All others add nothing.
+    let mut words = made.as_ref().map_or([0; 4], |(_, ticket)| ticket.words());
+    reduce(t, comm, &mut words, abi::SUM)?;
+    let ticket = SegmentTicket::from_words(words).filter(|_| words != [0; 4]);
+    let joined = match made {
+        Some((area, _)) => Some(area),
+        None => ticket.and_then(|ticket| node.join_area(members[0], &ticket, &members, me)),
+    };
+    let mut all_have = [u64::from(joined.is_some())];
+    reduce(t, comm, &mut all_have, abi::MIN)?;
+    Ok(joined.filter(|_| all_have == [1]).map(|mut area| {
+        area.close();
+        Box::new(area)
+    }))
 }

@@ -11,7 +11,8 @@ use super::super::arguments::{IN_PLACE, reduction};
 use super::super::call::Reduction;
 use super::super::kept;
 use super::super::mode::Mode;
-use super::{Site, run_as};
+use super::Site;
+use super::ways::run_as;
 use objects::domain::Token;
 use objects::state::State;
 

@@ -12,6 +12,7 @@ mod later;
 mod neighbour;
 mod reach;
 mod rounds;
+mod ways;
 
 use abi::Result;
 use coll::Coll;
@@ -22,7 +23,6 @@ use engine::Reason;
 
 use super::check::{LogReads, Logged, Statement, disagreement};
 use super::kept;
-use super::mode::Mode;
 use super::reaches::Reach;
 use super::run::Missing;
 use super::slots::OfNode;
@@ -32,7 +32,6 @@ use blocks::Blocks;
 use node::NodeArea;
 use objects::comm::Slot;
 use objects::domain::Token;
-use objects::immediate::SENT;
 use objects::state::State;
 use objects::wait::wait_actively_seen;
 use std::cell::Cell;
@@ -41,7 +40,7 @@ use std::time::Duration;
 pub(super) use calls::*;
 pub(super) use irregular::*;
 pub(super) use neighbour::*;
-pub(super) use rounds::Planned;
+pub(super) use rounds::take_planned;
 
 /// How often to poll before anything else is polled, where ranks have cores of their own.
 const POLLS: u32 = 64;
@@ -93,38 +92,6 @@ fn run<'a>(
     plan: impl FnOnce(&mut State, &Site) -> Option<(u64, NodePlan<'a>)>,
 ) -> Option<Result<()>> {
     begin(t, (coll, comm, root), POLLS, plan, |t, started| complete(t, comm, started, Lacks::Known))
-}
-
-/// As [`run`], of a call that may be nonblocking.
-#[inline(always)]
-fn run_as(
-    t: &mut Token,
-    mode: &mut Mode<'_>,
-    coll: Coll,
-    comm: abi::Comm,
-    root: i32,
-    plan: impl FnOnce(&mut State, &Site) -> Option<(u64, NodePlan<'static>)>,
-) -> Option<Result<()>> {
-    let most = match mode {
-        Mode::Blocking | Mode::Own => POLLS,
-        Mode::Nonblocking(_) => later::POLLS,
-        Mode::Persistent(_) => {
-            rounds::prepare(t, coll, comm, root, plan);
-            return None;
-        }
-    };
-    let mut left = false;
-    let result = begin(t, (coll, comm, root), most, plan, |t, started| match mode {
-        Mode::Nonblocking(request) => {
-            left = true;
-            later::leave(t, comm, started, request)
-        }
-        _ => complete(t, comm, started, Lacks::Known),
-    });
-    if let (Mode::Nonblocking(request), false, Some(_)) = (mode, left, &result) {
-        **request = SENT;
-    }
-    result
 }
 
 /// Begins a collective and polls at most so often how it goes; `go_on` does the rest. A call that is over within these

@@ -7,19 +7,19 @@
 //!                                               └─ not over ─► progress advances it; MPI_Wait goes on as a blocking call does
 //! ```
 
+use std::collections::BTreeMap;
+
 use abi::Result;
 use coll::Coll;
 use coll::algorithms::registry::AlgorithmId;
-use engine::{Advance, Afterlife, Blocking, Fate, Operation};
+use engine::{Advance, Afterlife, Blocking, Fate, Guarded, Operation};
 use ffi::copies::Copies;
 use pml::Done;
 
 use super::super::check::{LogReads, disagreement};
-use super::super::kept;
-use super::super::persistent::Stage;
 use super::super::run::{Running, done};
 use super::super::slots::OfNode;
-use super::super::votes::vote_if_due;
+use super::super::stage::Stage;
 use super::later::POLLS;
 use super::{Exchange, Lacks, NodePlan, Site, Started, await_end, polls};
 use objects::comm::Held;
@@ -43,8 +43,10 @@ impl Planned {
     }
 }
 
-/// Keeps what the rounds of a call would do with the communicator, for the rest of the call; what is kept of another one is
-/// dropped.
+/// What calls that are being made would do, by the places of their communicators.
+static PLANNED: Guarded<BTreeMap<u32, Planned>> = Guarded::new(BTreeMap::new());
+
+/// Keeps what the rounds of a call would do, for the rest of the call; what is kept of another one is dropped.
 #[cold]
 #[inline(never)]
 pub(super) fn prepare(
@@ -54,15 +56,21 @@ pub(super) fn prepare(
     root: i32,
     plan: impl FnOnce(&mut State, &Site) -> Option<(u64, NodePlan<'static>)>,
 ) {
-    // What goes wrong here goes wrong in the rest of the call, which reports it.
-    if vote_if_due(t, comm).is_err() {
-        return;
-    }
     let mut state = t.lock();
     let planned = planned(&mut state, coll, comm, root, plan);
-    if let Ok(kept) = kept::find(&mut state, comm) {
-        kept.fast_paths.planned = planned;
+    let place = state.comms.find(comm).map(|comm| comm.slot.0);
+    let all = PLANNED.get_mut(&mut state.tables);
+    match (place, planned) {
+        (Some(place), Some(planned)) => drop(all.insert(place, planned)),
+        (Some(place), None) => drop(all.remove(&place)),
+        (None, _) => {}
     }
+}
+
+/// What the rounds of the call that is being made on a communicator would do.
+pub(in super::super) fn take_planned(state: &mut State, comm: abi::Comm) -> Option<Planned> {
+    let place = state.comms.find(comm)?.slot.0;
+    PLANNED.get_mut(&mut state.tables).remove(&place)
 }
 
 fn planned(
