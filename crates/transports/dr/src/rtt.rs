@@ -1,0 +1,53 @@
+//! The time that an acknowledgement takes on a path (RFC 6298).
+
+use crate::config::Time;
+
+/// Estimate of the round trip.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Rtt {
+    smoothed: Option<Time>,
+    variation: Time,
+}
+
+impl Rtt {
+    /// Takes a measured time, of a frame of which is known which of its departures was acknowledged (Karn's rule).
+    pub(crate) fn sample(&mut self, time: Time) {
+        let Some(smoothed) = self.smoothed else {
+            self.smoothed = Some(time);
+            self.variation = time / 2;
+            return;
+        };
+        self.variation = (3 * self.variation + smoothed.abs_diff(time)) / 4;
+        self.smoothed = Some((7 * smoothed + time) / 8);
+    }
+
+    /// The estimate, once there is one.
+    pub(crate) fn smoothed(&self) -> Option<Time> {
+        self.smoothed
+    }
+
+    /// How long to wait for an acknowledgement, between the two bounds.
+    pub(crate) fn wait(&self, shortest: Time, longest: Time) -> Time {
+        let wait = self.smoothed.map_or(shortest, |smoothed| smoothed + 4 * self.variation);
+        wait.clamp(shortest, longest.max(shortest))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Rtt;
+
+    #[test]
+    fn it_follows_what_is_measured_and_stays_in_its_bounds() {
+        let mut rtt = Rtt::default();
+        assert_eq!(rtt.wait(20, 1000), 20);
+        rtt.sample(100);
+        assert_eq!(rtt.wait(20, 1000), 300);
+        for _ in 0..100 {
+            rtt.sample(100);
+        }
+        assert!(rtt.wait(20, 1000) < 110 && rtt.smoothed() == Some(100));
+        rtt.sample(100_000);
+        assert_eq!(rtt.wait(20, 1000), 1000);
+    }
+}
