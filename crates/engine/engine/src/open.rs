@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bml::{Bml, Joining, NodeMemory, OverPortals};
+use bml::{Bml, Joining, NodeMemory, OverPortals, Wants};
 use btl::{Cards, Lines};
 use mtl_portals::{Device, MpichParams, MtlPortalsParams, PortalsMtl};
 use mtl_shmem::{MtlShmemParams, ShmemMtl};
@@ -35,7 +35,12 @@ impl P2p {
         }
         // A NIC that matches has to see all messages; what is not a message takes the transport over it.
         let matching = network.filter(|&network| network != Network::Ofi);
-        let transports = Joining::begin(job, values, memory, matching.is_some())?;
+        let wants = match (pml, matching) {
+            (MessageLayer::Dr, _) => Wants::Reliability,
+            (_, Some(_)) => Wants::MatchingNic,
+            (_, None) => Wants::Transports,
+        };
+        let transports = Joining::begin(job, values, memory, wants)?;
         let libfabric = match network {
             Some(Network::Ofi) => Some(mtl_ofi::join::Joining::begin(job, values)?),
             _ => None,

@@ -7,6 +7,8 @@ mca::choice! {
         Ob1 = "ob1",
         /// Matching by the network.
         Cm = "cm",
+        /// As ob1, over data reliability.
+        Dr = "dr",
     }
 }
 
@@ -28,7 +30,8 @@ mca::params! {
     /// The choice of the message layer.
     pub struct PmlParams("") {
         /// Message layer: ob1 matches in the library and works over every transport; cm lets the network match
-        /// (parameter mtl), also between ranks of one node.
+        /// (parameter mtl), also between ranks of one node; dr is ob1 over data reliability, which sends again what a
+        /// transport loses or damages, and takes another one where one fails (btl_dr parameters).
         pml: MessageLayer = "ob1", scope AllEq;
         /// Network that matches, under cm: ofi is libfabric; portals is a Portals NIC in software as Open MPI used it;
         /// mpich is the same as the devices of MPICH used it (mpich_device); shmem matches in the library over

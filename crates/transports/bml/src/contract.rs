@@ -386,7 +386,7 @@ impl Bml {
     }
 
     /// All transports, beginning with the one whose turn it is.
-    fn in_turn(&self) -> impl Iterator<Item = Reached> + use<> {
+    pub(crate) fn in_turn(&self) -> impl Iterator<Item = Reached> + use<> {
         let count = Reached::ALL.len();
         let first = self.turn % count;
         (first..first + count).map(move |place| Reached::ALL[place % count])

@@ -12,6 +12,7 @@ macro_rules! networks {
             Ofi ofi "ofi" btl_ofi::join::Joining,
             Tcp tcp "tcp" btl_tcp::join::Joining,
             Portals portals "portals" btl_portals::join::Joining<crate::Bml>,
+            Dr dr "dr" btl_dr::join::Joining<crate::Bml>,
         }
     };
 }

@@ -15,7 +15,7 @@ use btl_vader::{Vader, VaderParams};
 use node::{Attach, Node, NodeParams};
 use shm::{Layout, Shape};
 
-use crate::selection::Choice;
+use crate::selection::{Choice, Wants};
 use crate::{AtNode, Bml, Transports};
 
 /// The memory that processes of this node share, as the launcher gives it.
@@ -68,8 +68,8 @@ macro_rules! open_each {
 }
 
 impl Joining {
-    /// Maps what the node shares and begins the transports that the job takes, which put their cards. Where a Portals NIC
-    /// matches messages (`nic_matches`), it is there whatever the parameters allow.
+    /// Maps what the node shares and begins the transports that the job takes, which put their cards. What the message
+    /// layer `wants` is there whatever the parameters allow.
     ///
     /// # Errors
     /// The lines to print.
@@ -77,9 +77,9 @@ impl Joining {
         job: &mut dyn Cards,
         values: &mca::Values,
         memory: Option<NodeMemory>,
-        nic_matches: bool,
+        wants: Wants,
     ) -> Result<Joining, Lines> {
-        let Choice { taken, vader_is_wire } = Choice::new(job, values, memory.is_some(), nic_matches)?;
+        let Choice { taken, vader_is_wire } = Choice::new(job, values, memory.is_some(), wants)?;
         let params = VaderParams::read(values)?;
         let of_vader = taken.vader.then_some(&params);
         let node = memory.map(|memory| attach(job, values, memory, of_vader)).transpose()?;

@@ -15,7 +15,8 @@
 //!
 //! `selection` alone knows networks by name, for rules that concern two of them. A network that stands on other
 //! transports gets them when it opens (`btl::Join::Below`): the software Portals NIC takes the table of those above it
-//! as its wire.
+//! as its wire, and data reliability (`btl_dr`) takes that of all others, whose ways to a peer it uses one by one
+//! (`btl::Ways`).
 #![forbid(unsafe_code)]
 
 #[macro_use]
@@ -29,6 +30,7 @@ mod selection;
 mod sleep;
 mod slot;
 mod variables;
+mod ways;
 
 use std::os::fd::BorrowedFd;
 use std::sync::LazyLock;
@@ -38,7 +40,7 @@ pub use btl_ugni::join::Gemini;
 pub use error::{SetupError, Unreachable};
 pub use join::{Joining, NodeMemory};
 pub use meeting::Contact;
-pub use selection::{BtlParams, Selection};
+pub use selection::{BtlParams, Selection, Wants};
 pub use sleep::AtNode;
 pub use variables::{Count, PARAMS, TRANSPORTS, counts};
 
@@ -175,10 +177,14 @@ impl Bml {
         node: Option<AtNode>,
         transports: Transports<'_>,
     ) -> Result<Bml, SetupError> {
-        let bell = match &transports.portals {
-            // Its wire sleeps on what there is, `network` included.
-            Some(portals) => portals.nic().with(|nic| nic.fabric().transport().bell()),
-            None => sleep::bell(node, &transports).map_err(SetupError::Sleeping)?,
+        let bell = match (&transports.portals, &transports.dr) {
+            // What is below it sleeps on what there is, `network` included.
+            (Some(portals), _) => portals.nic().with(|nic| nic.fabric().transport().bell()),
+            (None, Some(dr)) => {
+                dr.below().bell().add(dr.timer()).map_err(SetupError::Sleeping)?;
+                dr.below().bell()
+            }
+            (None, None) => sleep::bell(node, &transports).map_err(SetupError::Sleeping)?,
         };
         let mut bml = Bml::empty(me, bell, size, transports);
         for _ in 0..size {

@@ -49,10 +49,21 @@ mca::params! {
     pub struct BtlParams("") {
         /// Transports that may carry messages, separated by commas: self (a rank to itself; always used), vader or
         /// sm (ranks of one node), ugni (Gemini, in software), portals (Portals, in software), ofi (libfabric) or tcp: all
-        /// ranks; those of the node only without vader.
+        /// ranks; those of the node only without vader. dr puts data reliability over the others (pml dr).
         /// `^vader` allows all defaults but that.
         btl: Selection = "self,vader", scope AllEq;
     }
+}
+
+/// What the message layer needs of the transports.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wants {
+    /// What the parameters allow.
+    Transports,
+    /// A Portals NIC, which has to see all messages.
+    MatchingNic,
+    /// Data reliability over what the parameters allow.
+    Reliability,
 }
 
 /// What a job takes.
@@ -64,8 +75,8 @@ pub(crate) struct Choice {
 }
 
 impl Choice {
-    /// What a job takes of what the parameters allow. `shares_memory`: processes of this node do. `nic_matches`: a
-    /// Portals NIC has to see all messages.
+    /// What a job takes of what the parameters allow. `shares_memory`: processes of this node do. `wants` is what the
+    /// message layer needs.
     ///
     /// # Errors
     /// Nothing leads to the others, or two networks are to be asked when a process sleeps.
@@ -73,17 +84,22 @@ impl Choice {
         job: &dyn Cards,
         values: &mca::Values,
         shares_memory: bool,
-        nic_matches: bool,
+        wants: Wants,
     ) -> Result<Choice, Lines> {
         let mut taken = BtlParams::read(values)?.btl;
+        let nic_matches = wants == Wants::MatchingNic;
+        taken.dr |= wants == Wants::Reliability;
         let several = !job.is_one_node();
         let messages_by_vader = taken.vader && !nic_matches;
         // Where vader reaches all processes, neither Portals nor libfabric has anything to do.
         let is_needed = several || !messages_by_vader || !shares_memory;
         taken.portals = (taken.portals || nic_matches) && is_needed;
         taken.ofi &= is_needed;
-        // What messages do not use is the wire of Portals.
-        let vader_is_wire = taken.portals && !messages_by_vader && shares_memory;
+        if taken.portals && taken.dr {
+            return Err(reliability_over_a_nic());
+        }
+        // What messages do not use is the wire of Portals. Data reliability stands on all there is.
+        let vader_is_wire = shares_memory && (taken.portals && !messages_by_vader || taken.dr && taken.vader);
         taken.vader = (messages_by_vader || vader_is_wire) && shares_memory;
         let wired_by_tcp = taken.portals && (several || !shares_memory);
         // A user who has set nothing need not know that several hosts need a network. One host opens none.
@@ -93,7 +109,7 @@ impl Choice {
         {
             return Err(two_networks(other));
         }
-        let leads_somewhere = taken.vader || taken.networks().any(|name| name != "portals");
+        let leads_somewhere = taken.vader || taken.networks().any(|name| !["portals", "dr"].contains(&name));
         if leads_somewhere || job.size() == 1 {
             return Ok(Choice { taken, vader_is_wire });
         }
@@ -108,6 +124,15 @@ fn two_networks(other: &str) -> Lines {
          seen: the parameter btl names both {other} and portals\n\
          choose one: --mca btl self,portals, or --mca btl self,{other}"
     ))
+}
+
+/// A software NIC has retries of its own, and wants to be asked alone when a process sleeps.
+fn reliability_over_a_nic() -> Lines {
+    Lines::of(
+        &"choosing transports failed\n\
+          seen: data reliability (pml dr) and a Portals NIC (btl portals) are both asked for\n\
+          choose one: --mca pml dr --mca btl self,vader,tcp, or --mca btl self,portals",
+    )
 }
 
 /// Nothing leads to the others: there is no shared memory, or it may not be used.
@@ -138,6 +163,7 @@ mod tests {
         assert_eq!(chosen("^ugni"), Some("vader".into()));
         assert_eq!(chosen("^sm"), Some(String::new()));
         assert_eq!(chosen("self,tcp"), Some("tcp".into()));
+        assert_eq!(chosen("self,tcp,dr"), Some("tcp,dr".into()));
         assert_eq!(chosen("self,ib"), None);
         assert_eq!(chosen("self,vader,ofi"), Some("vader,ofi".into()));
         assert_eq!(chosen("portals,self"), Some("portals".into()));

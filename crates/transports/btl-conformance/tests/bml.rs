@@ -148,6 +148,117 @@ mod by_portals_over_tcp {
     btl_conformance::suite!(world);
 }
 
+/// Data reliability over the table of a process.
+fn reliable(rank: u32, below: Bml, faults: &str) -> Bml {
+    use btl_dr::{Checksum, Dr, DrParams, FaultPlan};
+    let params = DrParams { checksum: Checksum::Always, ..DrParams::default() };
+    let faults = FaultPlan::parse(faults).unwrap();
+    let faults = FaultPlan { seed: faults.seed + u64::from(rank), ..faults };
+    let dr = Dr::new(below, (Peer(rank), 5), 3, &params, &faults).unwrap();
+    Bml::new(Peer(rank), 3, None, Transports { dr: Some(dr), ..Transports::default() }).unwrap()
+}
+
+mod reliable_over_vader {
+    use super::*;
+    fn world() -> Endpoints<Bml> {
+        let vaders = (0..).zip(common::attach_all(3, &VaderParams::default()));
+        let table = |(rank, vader)| {
+            let transports = Transports { vader: Some(vader), ..Transports::default() };
+            reliable(rank, Bml::new(Peer(rank), 3, None, transports).unwrap(), "")
+        };
+        Endpoints { ends: vaders.map(table).collect() }
+    }
+    btl_conformance::suite!(world);
+}
+
+mod reliable_over_tcp {
+    use super::*;
+    fn world() -> Endpoints<Bml> {
+        over_tcp("")
+    }
+    btl_conformance::suite!(world);
+
+    /// Data reliability over connections of this host.
+    pub fn over_tcp(faults: &str) -> Endpoints<Bml> {
+        use btl_tcp::{JobProof, Listening, TcpParams};
+        let params = TcpParams { if_include: "lo".into(), connect_rounds: 3, ..TcpParams::default() };
+        let ports: Vec<_> = (0..3).map(|_| Listening::new(&params).unwrap()).collect();
+        let cards: Box<[_]> = ports.iter().map(Listening::card).collect();
+        let table = |(rank, port): (u32, Listening)| {
+            let tcp = port.open(Peer(rank), JobProof { id: 1, key: 2 }, cards.clone(), &params, None);
+            let transports = Transports { tcp: Some(tcp), ..Transports::default() };
+            reliable(rank, Bml::new(Peer(rank), 3, None, transports).unwrap(), faults)
+        };
+        Endpoints { ends: (0..).zip(ports).map(table).collect() }
+    }
+}
+
+/// The suite but for the case whose one thread sleeps while the sender has to send again.
+macro_rules! suite_with_faults {
+    ($make:path) => {
+        btl_conformance::suite!(@ $make:
+            a_blocked_sender_sleeps
+            a_full_peer_stops_no_other
+            a_get_in_the_last_poll_is_answered
+            a_sleeping_pair_talks
+            a_stream_of_mixed_sizes_arrives_once
+            active_messages_are_bounded
+            active_messages_are_ordered_and_answered
+            active_messages_end_a_sleep
+            an_awaited_end_is_noticed
+            an_end_without_a_word_is_noticed
+            answers_wait_for_their_own_peer
+            any_number_of_gets_may_be_asked_for
+            arm_notices_what_is_there
+            atomics_change_words
+            atomics_of_all_add_up
+            atomics_on_a_word_keep_their_order
+            back_pressure_is_temporary
+            congestion_is_seen_by_peers
+            cookies_and_events_match
+            every_size_and_offset_is_fetched
+            every_size_and_offset_is_stored
+            every_size_arrives
+            headers_of_every_length_arrive
+            limits_are_consistent
+            many_senders_are_served_fairly
+            registered_memory_is_read_and_written_anywhere
+            registered_memory_serves_all_peers
+            room_before_a_sleep_is_not_missed
+            room_ends_a_sleep
+            runs_of_every_size_are_fetched
+            what_was_not_exposed_is_refused
+            what_was_not_registered_is_refused
+            who_comes_back_has_not_left
+            who_comes_back_learns_who_is_back
+            who_says_goodbye_has_sent_all
+        );
+    };
+}
+
+/// Frames are lost, repeated, damaged and late below.
+mod reliable_over_bad_memory {
+    use super::*;
+    fn world() -> Endpoints<Bml> {
+        let vaders = (0..).zip(common::attach_all(3, &VaderParams::default()));
+        let table = |(rank, vader)| {
+            let transports = Transports { vader: Some(vader), ..Transports::default() };
+            let below = Bml::new(Peer(rank), 3, None, transports).unwrap();
+            reliable(rank, below, "seed=1,drop=0.01,twice=0.01,damage=0.01,late=0.02")
+        };
+        Endpoints { ends: vaders.map(table).collect() }
+    }
+    suite_with_faults!(world);
+}
+
+mod reliable_over_a_bad_network {
+    use super::*;
+    fn world() -> Endpoints<Bml> {
+        reliable_over_tcp::over_tcp("seed=7,drop=0.01,twice=0.01,damage=0.01,late=0.02")
+    }
+    suite_with_faults!(world);
+}
+
 mod alone {
     use super::*;
     fn world() -> Endpoints<Bml> {

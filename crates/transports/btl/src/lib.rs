@@ -36,6 +36,7 @@
 //! * **Windows.** [`RemoteMemory`] is optional, too: memory registered once for all peers, and atomic operations on it.
 //! * **Opening.** [`Join`]: a transport that processes of several hosts use puts its card before the job's fence and reads
 //!   the others' after it.
+//! * **Ways.** [`Ways`]: a table of transports shows them one by one to a layer that chooses among them for each frame.
 //! * **Fast verbs.** [`FastPath`] is optional: its methods may do nothing.
 //!
 //! No method blocks. No method allocates on its fast path.
@@ -49,6 +50,7 @@ pub mod join;
 mod poll;
 mod remote;
 mod suspicion;
+mod ways;
 
 pub use class::{Class, Strays, Unclaimed};
 pub use credits::{BadFrame, Credits};
@@ -58,6 +60,7 @@ pub use join::{Cards, Join, Lines, Start};
 pub use poll::{Alone, Bounds, Hub, Receiver, poll};
 pub use remote::{Atomic, Atomics, Flushed, Remote, RemoteMemory};
 pub use suspicion::{Suspects, Suspicion};
+pub use ways::{Way, Ways};
 
 use mem::{PeerBytes, Source, UserMem};
 use std::ops::Range;

@@ -36,7 +36,7 @@ impl Default for Config {
         Config {
             window: 256,
             window_bytes: 4 << 20,
-            ack_every: 2,
+            ack_every: 8,
             ack_delay: 50 * MICROSECOND,
             longest_wait: SECOND,
             condemn: SECOND,

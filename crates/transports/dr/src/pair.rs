@@ -124,6 +124,11 @@ impl Pair {
         self.outbound.len() == 0
     }
 
+    /// Whether the peer is to get something yet: a frame, an acknowledgement, an answer.
+    pub fn owes(&self) -> bool {
+        !self.is_flushed() || self.inbound.due().is_some() || !self.notices.is_empty()
+    }
+
     /// Whether a frame waits to leave.
     pub fn has_queued(&self) -> bool {
         self.outbound.has_queued()

@@ -14,13 +14,18 @@ pub struct Component {
 }
 
 /// Components that are no transports, by framework.
-const LISTED: [Component; 7] = [
+const LISTED: [Component; 8] = [
     Component {
         framework: "pml",
         name: "ob1",
         description: "matching in the library; eager, rendezvous and pipelined protocols over the BTLs",
     },
     Component { framework: "pml", name: "cm", description: "matching by a network; by --mca pml cm" },
+    Component {
+        framework: "pml",
+        name: "dr",
+        description: "ob1 over data reliability, which repairs what transports lose or damage; by --mca pml dr",
+    },
     Component {
         framework: "mtl",
         name: "ofi",

@@ -118,7 +118,7 @@ impl Network {
             self.damaged += 1;
             if let Some(bit) = self.faults.damaged_bit
                 && bit < bits
-                && self.damaged % 3 == 0
+                && self.damaged.is_multiple_of(3)
             {
                 flip(&mut header, &mut body, bit);
             }

@@ -1,0 +1,27 @@
+//! The transport's parameters.
+
+mca::choice! {
+    /// Which payload travels under a checksum.
+    pub enum Checksum {
+        /// None. Headers always do.
+        Never = "never",
+        /// That which leaves the host.
+        Network = "network",
+        /// All.
+        Always = "always",
+    }
+}
+
+mca::params! {
+    /// Parameters of data reliability.
+    pub struct DrParams("btl_dr_") {
+        /// Which payload travels under CRC-32C: none (never), what leaves the host (network), or all (always). Headers of
+        /// messages always do.
+        checksum: Checksum = "network", scope AllEq;
+        /// Bytes for one peer that may be under way without an acknowledgement. They are kept until it comes.
+        window: mca::Size = "4M", unit "bytes", range 65536 to 1073741824, level Tuner;
+        /// Faults for tests that happen to frames which leave, each with a probability from 0 to 1: drop, twice, damage (one
+        /// bit), late (after the next frame); and a seed, as in seed=1,drop=0.01.
+        faults: mca::Text = "", level Developer;
+    }
+}

@@ -1,0 +1,483 @@
+//! The transport: a pair for each peer that talks, and the contract's calls.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+use btl::{
+    Arrival, Btl, Busy, Event, FastPath, Full, Limits, Loss, Pace, Peer, RemoteMemory, Sleep, Way, Ways,
+};
+use dr::{Config, Counts, MAX_HEADER_WORDS, Names, Pair, PathConfig, Taken, Time};
+use mem::{PeerBytes, PeerSpace, Source};
+use platform::timer::Timer;
+
+use crate::faults::{FaultPlan, Faults};
+use crate::port::{Held, Out};
+use crate::{Checksum, DrParams};
+
+/// The peer of a pair, and how it is reached.
+#[derive(Debug)]
+struct Conversation {
+    pair: Pair,
+    ways: Vec<Way>,
+    /// It is in the list of those that want turns.
+    is_awake: bool,
+    /// Something has arrived or was sent since its last turn.
+    is_dirty: bool,
+    is_lost: bool,
+}
+
+/// Data reliability over the transports `B`.
+#[derive(Debug)]
+pub struct Dr<B> {
+    below: B,
+    me: Peer,
+    job: u64,
+    config: Config,
+    checksum: Checksum,
+    /// All that differ, of a few kinds of peers; and by peer, which are its own.
+    limits: Vec<Limits>,
+    limits_of: Vec<u8>,
+    /// By peer; made when the first frame is sent or arrives.
+    conversations: Vec<Option<Box<Conversation>>>,
+    /// Peers that want turns: something is under way, or due.
+    awake: Vec<u32>,
+    events: VecDeque<Event>,
+    /// Frames that were taken while an event was asked for, acknowledged ones among them: sender, words of the header that is
+    /// carried, and body.
+    ready: VecDeque<(Peer, usize, Vec<u8>)>,
+    /// The body that is out.
+    lent: Vec<u8>,
+    /// Memory for the next body.
+    spare: Vec<u8>,
+    is_lent: bool,
+    faults: Option<Faults>,
+    held: Option<Held>,
+    timer: Timer,
+    timer_at: Option<Time>,
+    /// A frame has come since the last `arm`, which may have made room or be due an answer.
+    has_news: bool,
+}
+
+/// Frames of data that wait for being asked for; with more, acknowledgements behind them wait, too.
+const MOST_READY: usize = 64;
+/// Frames that are taken for one event.
+const MOST_TAKEN: usize = 32;
+
+/// Of a frame's body, for the header that is carried.
+const CARRIED: usize = btl::MAX_HEADER_WORDS * 8;
+
+fn now() -> Time {
+    platform::clock::nanoseconds()
+}
+
+impl<B: Ways> Dr<B> {
+    /// The transport of process `me` of a job with this number, over `below`, which reaches `peers` processes.
+    ///
+    /// # Errors
+    /// The system's: there is no timer left.
+    pub fn new(
+        below: B,
+        (me, job): (Peer, u64),
+        peers: u32,
+        params: &DrParams,
+        faults: &FaultPlan,
+    ) -> io::Result<Dr<B>> {
+        let config = Config { window_bytes: params.window, ..Config::default() };
+        let (mut all, mut limits_of) = (Vec::new(), Vec::with_capacity(peers as usize));
+        for peer in (0..peers).map(Peer) {
+            let own = limits(&below, peer);
+            let known = all.iter().position(|one| *one == own);
+            limits_of.push(known.unwrap_or(all.len()) as u8);
+            if known.is_none() {
+                all.push(own);
+            }
+        }
+        Ok(Dr {
+            below,
+            me,
+            job,
+            config,
+            checksum: params.checksum,
+            limits: all,
+            limits_of,
+            conversations: (0..peers).map(|_| None).collect(),
+            awake: Vec::new(),
+            events: VecDeque::new(),
+            ready: VecDeque::new(),
+            lent: Vec::new(),
+            spare: Vec::new(),
+            is_lent: false,
+            faults: Faults::new(faults),
+            held: None,
+            timer: Timer::new()?,
+            timer_at: None,
+            has_news: false,
+        })
+    }
+
+    /// The transports below.
+    pub fn below(&self) -> &B {
+        &self.below
+    }
+
+    /// Readable when a frame is overdue: what the owner of the transports below sleeps on beside theirs.
+    pub fn timer(&self) -> BorrowedFd<'_> {
+        self.timer.as_fd()
+    }
+
+    /// What happened so far, of all peers.
+    pub fn counts(&self) -> Counts {
+        let all = self.conversations.iter().flatten().map(|conversation| conversation.pair.counts());
+        all.fold(Counts::default(), |sum, one| Counts {
+            sent: sum.sent + one.sent,
+            resent: sum.resent + one.resent,
+            resent_bytes: sum.resent_bytes + one.resent_bytes,
+            bad_headers: sum.bad_headers + one.bad_headers,
+            bad_payloads: sum.bad_payloads + one.bad_payloads,
+            duplicates: sum.duplicates + one.duplicates,
+            nonsense: sum.nonsense + one.nonsense,
+            falls: sum.falls + one.falls,
+        })
+    }
+
+    /// The ways to a peer in the order in which they are tried, by name.
+    pub fn ways_to(&self, peer: Peer) -> Vec<&'static str> {
+        self.below.ways(peer).into_iter().map(|way| self.below.name_of(way)).collect()
+    }
+
+    fn conversation(&mut self, peer: Peer) -> &mut Conversation {
+        let Dr { below, me, job, config, checksum, conversations, .. } = self;
+        conversations[peer.0 as usize].get_or_insert_with(|| {
+            let ways = below.ways(peer);
+            let path = |&way: &Way| {
+                let (max, is_of_host) = (below.limits_by(way, peer).max_send, below.is_of_host(way));
+                let base = if is_of_host { PathConfig::of_host(max) } else { PathConfig::of_network(max) };
+                let payload_crc = match checksum {
+                    Checksum::Never => false,
+                    Checksum::Network => !is_of_host,
+                    Checksum::Always => true,
+                };
+                PathConfig { payload_crc, ..base }
+            };
+            let paths: Vec<PathConfig> = ways.iter().map(path).collect();
+            let names = Names { me: me.0, peer: peer.0, job: *job };
+            let pair = Pair::new(*config, names, &paths);
+            Box::new(Conversation { pair, ways, is_awake: false, is_dirty: false, is_lost: false })
+        })
+    }
+
+    /// The peer gets a turn soon.
+    fn wake(&mut self, peer: Peer) {
+        let conversation = self.conversation(peer);
+        conversation.is_dirty = true;
+        if !core::mem::replace(&mut conversation.is_awake, true) {
+            self.awake.push(peer.0);
+        }
+    }
+
+    fn pump(&mut self, peer: Peer, now: Time) {
+        let Dr { below, conversations, faults, held, .. } = self;
+        let Some(Conversation { pair, ways, is_dirty, .. }) = conversations[peer.0 as usize].as_deref_mut()
+        else {
+            return;
+        };
+        *is_dirty = false;
+        pair.pump(now, &mut Out { below, faults: faults.as_mut(), held, peer, ways });
+    }
+
+    /// Gives a turn to each peer that wants one.
+    fn advance(&mut self) {
+        if self.awake.is_empty() {
+            return;
+        }
+        let now = now();
+        let mut place = 0;
+        while let Some(&peer) = self.awake.get(place) {
+            let conversation = self.conversation(Peer(peer));
+            let deadline = conversation.pair.deadline();
+            let is_due = deadline.is_some_and(|deadline| deadline <= now);
+            if conversation.is_dirty || is_due || conversation.pair.has_queued() {
+                self.pump(Peer(peer), now);
+            }
+            let conversation = self.conversation(Peer(peer));
+            let rests = conversation.pair.deadline().is_none() && !conversation.pair.has_queued();
+            if rests {
+                conversation.is_awake = false;
+                self.awake.swap_remove(place);
+            } else {
+                place += 1;
+            }
+        }
+    }
+
+    /// Takes a frame. What it brings for the layer above, if it does: sender, words of the header that is carried, and body.
+    fn take(&mut self, way: Way, arrival: Arrival) -> Option<(Peer, usize, Vec<u8>)> {
+        let peer = arrival.peer;
+        let count = arrival.header.len() / 8;
+        let mut header = [0; MAX_HEADER_WORDS];
+        header.iter_mut().enumerate().take(count).for_each(|(at, word)| *word = arrival.header.word(at));
+        // A copy: what was verified does not change any more.
+        let mut body = core::mem::take(&mut self.spare);
+        body.clear();
+        body.resize(arrival.payload.len(), 0);
+        arrival.payload.copy_to(&mut body);
+        self.below.release_by(way, arrival);
+        self.has_news = true;
+        if peer.0 as usize >= self.conversations.len() {
+            self.spare = body;
+            return None;
+        }
+        let conversation = self.conversation(peer);
+        let path = conversation.ways.iter().position(|&one| one == way).unwrap_or(usize::from(u8::MAX));
+        let header = &header[..count.min(MAX_HEADER_WORDS)];
+        let now = now();
+        let taken = match conversation.is_lost {
+            true => Taken::Nothing,
+            false => conversation.pair.take(now, path as u8, header, &body),
+        };
+        let is_due = conversation.pair.deadline().is_some_and(|deadline| deadline <= now);
+        self.wake(peer);
+        if is_due {
+            self.pump(peer, now);
+        }
+        match taken {
+            Taken::Nothing => {
+                self.spare = body;
+                None
+            }
+            Taken::New { words } => Some((peer, words, body)),
+        }
+    }
+
+    /// Takes what has arrived; data waits for being asked for.
+    fn take_frames(&mut self) {
+        for _ in 0..MOST_TAKEN {
+            if self.is_lent || self.ready.len() >= MOST_READY {
+                return;
+            }
+            let Some((way, arrival)) = self.below.next_arrival_by() else { return };
+            let new = self.take(way, arrival);
+            self.ready.extend(new);
+        }
+    }
+
+    #[allow(unsafe_code, reason = "views of bytes that stay where they are until they are given back")]
+    fn lend(&mut self, (peer, words, body): (Peer, usize, Vec<u8>)) -> Arrival {
+        self.is_lent = true;
+        self.lent = body;
+        let (header, payload) = self.lent.split_at(words * 8);
+        // SAFETY: `lent` is neither moved nor changed before the arrival is given back (`next_arrival`, `release`).
+        let (header, payload) = unsafe {
+            (PeerBytes::new(header.as_ptr(), header.len()), PeerBytes::new(payload.as_ptr(), payload.len()))
+        };
+        Arrival { peer, header, payload, token: 0 }
+    }
+
+    /// A way to a peer is lost; the peer, with the last one.
+    fn lose(&mut self, way: Way, peer: Peer) {
+        if peer.0 as usize >= self.conversations.len() {
+            return;
+        }
+        let now = now();
+        let conversation = self.conversation(peer);
+        let Some(path) = conversation.ways.iter().position(|&one| one == way) else { return };
+        if conversation.pair.path_lost(path as u8, now) && !conversation.is_lost {
+            conversation.is_lost = true;
+            self.events.push_back(Event::PeerLost(peer));
+        }
+        self.wake(peer);
+    }
+
+    /// When a peer wants its next turn.
+    fn deadline(&self) -> Option<Time> {
+        let deadline = |&peer: &u32| self.conversations[peer as usize].as_ref()?.pair.deadline();
+        self.awake.iter().filter_map(deadline).min()
+    }
+
+    fn set_timer(&mut self, at: Option<Time>) {
+        if self.timer_at == at {
+            return;
+        }
+        self.timer_at = at;
+        let left = |at: Time| Duration::from_nanos(at.saturating_sub(now()));
+        self.timer.set(at.map(|at| Instant::now() + left(at)));
+    }
+}
+
+/// What fits every way to a peer: a frame may move from one to another.
+fn limits<B: Ways>(below: &B, peer: Peer) -> Limits {
+    let all = below.ways(peer);
+    let least = |of: fn(&Limits) -> usize| {
+        all.iter().map(|&way| of(below.limits_by(way, peer))).min().unwrap_or(CARRIED + 1)
+    };
+    let max_send = least(|limits| limits.max_send).saturating_sub(CARRIED).max(1);
+    Limits {
+        eager: least(|limits| limits.eager).min(max_send),
+        max_send,
+        get: false,
+        put: false,
+        min_rdma: usize::MAX,
+        min_rdma_answer: usize::MAX,
+        max_get: 0,
+        max_put: 0,
+        get_align: 1,
+    }
+}
+
+impl<B: Ways> RemoteMemory for Dr<B> {}
+impl<B: Ways> FastPath for Dr<B> {}
+
+impl<B: Ways> Btl for Dr<B> {
+    fn reaches(&self, peer: Peer) -> bool {
+        peer != self.me && (peer.0 as usize) < self.conversations.len() && self.below.reaches(peer)
+    }
+
+    fn limits(&self, peer: Peer) -> &Limits {
+        &self.limits[usize::from(self.limits_of[peer.0 as usize])]
+    }
+
+    fn pace(&self, peer: Peer) -> Pace {
+        self.below.pace(peer)
+    }
+
+    fn send<S: Source>(&mut self, peer: Peer, header: &[u64], payload: &mut S) -> Result<(), Busy> {
+        let len = payload.remaining();
+        if !self.conversation(peer).pair.has_room(header.len() * 8 + len) {
+            self.take_frames();
+        }
+        let conversation = self.conversation(peer);
+        if conversation.is_lost {
+            return Err(Busy);
+        }
+        let fill = |to: &mut [u8]| payload.fill(PeerSpace::of(to));
+        conversation.pair.send(header, len, fill).map_err(|_| Busy)?;
+        self.wake(peer);
+        self.pump(peer, now());
+        Ok(())
+    }
+
+    fn next_arrival(&mut self) -> Option<Arrival> {
+        if self.is_lent {
+            return None;
+        }
+        if let Some(ready) = self.ready.pop_front() {
+            return Some(self.lend(ready));
+        }
+        loop {
+            let Some((way, arrival)) = self.below.next_arrival_by() else {
+                self.advance();
+                return None;
+            };
+            if let Some(new) = self.take(way, arrival) {
+                return Some(self.lend(new));
+            }
+        }
+    }
+
+    fn next_arrival_from(&mut self, _peer: Peer) -> Option<Arrival> {
+        self.next_arrival()
+    }
+
+    fn release(&mut self, _arrival: Arrival) {
+        self.is_lent = false;
+        self.spare = core::mem::take(&mut self.lent);
+    }
+
+    /// Takes what has arrived, too: acknowledgements make room. A loss comes after what had arrived before.
+    fn next_event(&mut self) -> Option<Event> {
+        self.take_frames();
+        // Events of data are for gets and puts, which there are none of.
+        while let Some((way, event)) = self.below.next_event_by() {
+            if let Event::PeerLost(peer) = event {
+                self.lose(way, peer);
+            }
+        }
+        self.advance();
+        if self.ready.is_empty() { self.events.pop_front() } else { None }
+    }
+
+    fn must_look_for_losses(&self) -> bool {
+        self.below.must_look_for_losses()
+    }
+
+    fn look_for_losses(&mut self, awaited: &[Peer]) -> bool {
+        self.below.look_for_losses(awaited)
+    }
+
+    fn has_ended(&mut self, peer: Peer) {
+        for way in self.below.ways(peer) {
+            self.lose(way, peer);
+        }
+    }
+
+    fn loss(&self, peer: Peer) -> Loss {
+        self.below.loss(peer)
+    }
+
+    fn congested(&self, peer: Peer) -> bool {
+        self.below.congested(peer)
+    }
+
+    fn full(&self, peer: Peer) -> Option<Full> {
+        let conversation = self.conversations[peer.0 as usize].as_ref()?;
+        let bytes = self.limits(peer).max_send + CARRIED;
+        if conversation.pair.has_room(bytes) {
+            return None;
+        }
+        // Where frames wait for a transport, that may know why.
+        if conversation.pair.has_queued() { self.below.full(peer) } else { Some(Full::Peer) }
+    }
+
+    fn is_flushed(&self) -> bool {
+        let talks = self.conversations.iter().flatten();
+        talks.into_iter().all(|conversation| conversation.pair.is_flushed()) && self.below.is_flushed()
+    }
+
+    fn owes(&self, peer: Peer) -> bool {
+        // An acknowledgement that is due counts: the peer may not end before it has it.
+        self.conversations[peer.0 as usize].as_ref().is_some_and(|conversation| {
+            conversation.pair.owes() || conversation.ways.iter().any(|&way| self.below.owes_by(way, peer))
+        })
+    }
+
+    fn would_miss(&self, peer: Peer) -> bool {
+        self.conversations[peer.0 as usize].is_some() || self.below.would_miss(peer)
+    }
+
+    fn advertise_congestion(&mut self, on: bool) -> bool {
+        self.below.advertise_congestion(on)
+    }
+
+    fn arm(&mut self) -> Option<Sleep> {
+        if !self.ready.is_empty() || !self.events.is_empty() {
+            return None;
+        }
+        let now = now();
+        for place in 0..self.awake.len() {
+            let peer = Peer(self.awake[place]);
+            self.conversation(peer).pair.hurry(now);
+        }
+        self.advance();
+        self.has_news = false;
+        let next = self.deadline();
+        self.set_timer(next);
+        self.below.arm()
+    }
+
+    fn must_arm_again(&self) -> bool {
+        // What left after `arm` may be overdue before what the timer was set for.
+        let is_earlier = self.deadline().is_some_and(|next| self.timer_at.is_none_or(|at| next < at));
+        let has_more = self.has_news || !self.ready.is_empty() || !self.events.is_empty();
+        has_more || is_earlier || self.below.must_arm_again()
+    }
+
+    fn disarm(&mut self) {
+        self.below.disarm();
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+}
