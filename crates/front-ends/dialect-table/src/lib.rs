@@ -114,7 +114,7 @@ pub fn open_mpi() -> Result<Dialect, String> {
 
 impl Dialect {
     fn read(name: &'static str, soname: &'static str, table: &str) -> Result<Dialect, String> {
-        let (constants, commons, modules) = parse::table(table)?;
+        let parse::Table { constants, commons, modules } = parse::table(table)?;
         Ok(Dialect { name, soname, has_descriptors: name == "MPICH", constants, commons, modules })
     }
 

@@ -2,9 +2,17 @@
 
 use crate::{Common, Constant, Module, Value};
 
+/// What a table says.
+#[derive(Default)]
+pub struct Table {
+    pub constants: Vec<Constant>,
+    pub commons: Vec<Common>,
+    pub modules: Vec<Module>,
+}
+
 /// Reads a table; every constant must be one of the standard ABI.
-pub fn table(text: &str) -> Result<(Vec<Constant>, Vec<Common>, Vec<Module>), String> {
-    let (mut constants, mut commons, mut modules) = (Vec::new(), Vec::new(), Vec::new());
+pub fn table(text: &str) -> Result<Table, String> {
+    let mut table = Table::default();
     for (number, line) in text.lines().enumerate() {
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') {
@@ -13,16 +21,16 @@ pub fn table(text: &str) -> Result<(Vec<Constant>, Vec<Common>, Vec<Module>), St
         let at_line = |what| format!("line {}: {what}", number + 1);
         let mut words = line.split_whitespace();
         match words.next().unwrap_or_default() {
-            "common" => commons.push(common(words).map_err(at_line)?),
-            "module" => modules.push(module(words).map_err(at_line)?),
+            "common" => table.commons.push(common(words).map_err(at_line)?),
+            "module" => table.modules.push(module(words).map_err(at_line)?),
             kind => {
                 for word in words {
-                    constants.push(constant(kind, word).map_err(at_line)?);
+                    table.constants.push(constant(kind, word).map_err(at_line)?);
                 }
             }
         }
     }
-    Ok((constants, commons, modules))
+    Ok(table)
 }
 
 /// `mpipriv1_ 28 BOTTOM IN_PLACE+4`
@@ -67,19 +75,20 @@ fn value(text: &str) -> Result<Value, String> {
 mod tests {
     use super::*;
 
+    fn error(text: &str) -> String {
+        table(text).err().expect("the table is wrong")
+    }
+
     #[test]
     fn a_bad_line_is_named_with_what_is_wrong() {
-        assert_eq!(table("\nrank ANY_SOURCE").unwrap_err(), "line 2: ANY_SOURCE: no value");
-        assert_eq!(
-            table("rank NO_SOURCE=1").unwrap_err(),
-            "line 1: MPI_NO_SOURCE is not a constant of the standard ABI"
-        );
-        assert_eq!(table("rank ANY_SOURCE=1x").unwrap_err(), "line 1: 1x is no number");
+        assert_eq!(error("\nrank ANY_SOURCE"), "line 2: ANY_SOURCE: no value");
+        assert_eq!(error("rank NO_SOURCE=1"), "line 1: MPI_NO_SOURCE is not a constant of the standard ABI");
+        assert_eq!(error("rank ANY_SOURCE=1x"), "line 1: 1x is no number");
     }
 
     #[test]
     fn values_are_numbers_or_objects() {
-        let (read, ..) = table("comm COMM_WORLD=0x44000000 COMM_SELF=ompi_mpi_comm_self").unwrap();
+        let read = table("comm COMM_WORLD=0x44000000 COMM_SELF=ompi_mpi_comm_self").unwrap().constants;
         assert_eq!(read[0].theirs, Value::Number(0x4400_0000));
         assert_eq!(read[0].ours, 0x101);
         assert_eq!(read[1].theirs, Value::Symbol("ompi_mpi_comm_self".into()));
@@ -87,9 +96,9 @@ mod tests {
 
     #[test]
     fn common_blocks_have_places() {
-        let (_, read, _) = table("common mpipriv1_ 28 BOTTOM IN_PLACE+4").unwrap();
+        let read = table("common mpipriv1_ 28 BOTTOM IN_PLACE+4").unwrap().commons;
         assert_eq!((read[0].symbol.as_str(), read[0].bytes), ("mpipriv1_", 28));
         assert_eq!(read[0].places, [("BOTTOM".to_string(), 0), ("IN_PLACE".to_string(), 4)]);
-        assert_eq!(table("common a_ BOTTOM").unwrap_err(), "line 1: a_: no number of bytes");
+        assert_eq!(error("common a_ BOTTOM"), "line 1: a_: no number of bytes");
     }
 }

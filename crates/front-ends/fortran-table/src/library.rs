@@ -77,7 +77,8 @@ pub fn values(dialect: Option<&Dialect>) -> String {
         dialect.is_none()
     );
     text += &format!(
-        "/// An element of an array of handles.\npub type Element = {};\n",
+        "/// An element of an array of handles.\npub type Element = {};\n\
+         pub const fn widened(it: Element) -> usize {{ it as usize }}\n",
         if integers && dialect.is_some() { "u32" } else { "usize" }
     );
     text + &match dialect {

@@ -33,6 +33,20 @@ pub struct Descriptor {
 #[cfg(not(dialect = "mpich"))]
 const _: () = assert!(size_of::<Descriptor>() == 24);
 
+/// The dimensions of a descriptor.
+#[cfg(not(dialect = "mpich"))]
+pub struct Dimensions<'a>(&'a [Dimension]);
+
+#[cfg(not(dialect = "mpich"))]
+impl core::ops::Deref for Dimensions<'_> {
+    type Target = [Dimension];
+
+    #[inline(always)]
+    fn deref(&self) -> &[Dimension] {
+        self.0
+    }
+}
+
 #[cfg(not(dialect = "mpich"))]
 impl Descriptor {
     /// Bytes of an element.
@@ -43,10 +57,10 @@ impl Descriptor {
 
     /// The dimensions, which lie behind the rest.
     #[inline(always)]
-    pub fn dimensions(&self) -> &[Dimension] {
+    pub fn dimensions(&self) -> Dimensions<'_> {
         let first = core::ptr::from_ref(self).wrapping_add(1).cast::<Dimension>();
         // SAFETY: a descriptor has as many dimensions as its rank behind it.
-        unsafe { slice::from_raw_parts(first, usize::from(self.rank)) }
+        Dimensions(unsafe { slice::from_raw_parts(first, usize::from(self.rank)) })
     }
 }
 

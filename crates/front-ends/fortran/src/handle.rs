@@ -113,6 +113,6 @@ pub unsafe fn places(_kind: Kind, handles: *const i32, length: i64) -> Vec<Eleme
 pub unsafe fn give_list(kind: Kind, handles: *mut i32, list: &[Element]) {
     for (at, handle) in list.iter().enumerate() {
         // SAFETY: the caller's promise.
-        unsafe { give(kind, handles.add(at), *handle as usize) };
+        unsafe { give(kind, handles.add(at), library::widened(*handle)) };
     }
 }

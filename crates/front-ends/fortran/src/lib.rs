@@ -36,7 +36,7 @@ mod handle;
 mod index;
 mod length;
 mod library {
-    #![allow(dead_code)]
+    #![allow(dead_code, clippy::match_single_binding, clippy::unnecessary_cast)]
     //! The C library under this front-end.
     #[allow(unused_imports)]
     use crate::names::address_of;
