@@ -4,7 +4,7 @@ use std::io;
 
 use btl::join::report;
 use btl::{Btl, Lines, Peer};
-use btl_tcp::{Card, Foreign, JobProof, Tcp, TcpParams};
+use btl_tcp::{Foreign, JobProof, Tcp, TcpParams};
 use connect::Secret;
 
 use crate::introduction::Introduction;
