@@ -99,6 +99,8 @@ macro_rules! declare {
             /// In place, so that the fast path finds its links at a fixed address.
             vader: Option<Vader>,
             $($field: Option<Box<<$join as Join>::Opened>>,)*
+            /// The job has networks: all its processes open the same ones when they join.
+            job_has_networks: bool,
             /// What processes of other jobs must know to call this one.
             introduction: Option<introduction::Introduction>,
             /// Whether there are transports beside the loopback and vader.
@@ -115,6 +117,7 @@ macro_rules! declare {
                     loopback: Loopback::new(me, bell),
                     bell,
                     vader: transports.vader,
+                    job_has_networks: [$(transports.$field.is_some()),*].contains(&true),
                     introduction: None,
                     is_mixed: [$(transports.$field.is_some()),*].contains(&true),
                     $($field: transports.$field.map(Box::new),)*
@@ -233,9 +236,10 @@ impl Bml {
         self.portals.as_deref()
     }
 
-    /// Whether processes must stay until all of them have sent what they had: one that is gone answers nothing.
+    /// Whether the processes of the job must stay until all of them have sent what they had: one that is gone answers nothing. The
+    /// same for all of them, though some may have opened a network for processes of other jobs since.
     pub fn ends_together(&self) -> bool {
-        self.is_mixed
+        self.job_has_networks
     }
 
     /// The transports in use, each with the peers that it reaches.
