@@ -8,7 +8,7 @@ use rte::{HostName, Unit};
 
 use crate::command_line::{CommandLine, Program};
 use crate::hosts::Host;
-use crate::options::JobOptions;
+use crate::options::{JobOptions, Universe};
 use crate::rankfile::RankFile;
 use crate::search_path::prepend;
 use crate::spread::{Spread, Wanted};
@@ -62,6 +62,7 @@ pub fn plan(line: CommandLine) -> Result<Planned, UsageError> {
     let elsewhere = listen.is_some() || hosts.iter().any(|host| !host.is_local());
     let first = programs.first().map(|program| program.program.clone()).unwrap_or_default();
     let tools = Tools::new(&job.tools, size(&counts)?, &first, elsewhere)?;
+    let universe = universe(&job, &hosts, size(&counts)?);
     let programs = programs.into_iter().zip(counts);
     let apps: Vec<App> =
         programs.map(|(program, count)| app(program, &job, count, &tools.variables)).collect();
@@ -76,7 +77,7 @@ pub fn plan(line: CommandLine) -> Result<Planned, UsageError> {
         allocated_by: job.allocated_by,
         launcher,
         listen,
-        universe_size: job.universe_size,
+        universe_size: universe,
         placement: job.placement.clone(),
         report_bindings: job.report_bindings,
         display_map: job.display_map,
@@ -91,6 +92,22 @@ pub fn plan(line: CommandLine) -> Result<Planned, UsageError> {
         ..usual
     };
     Ok(Planned { spec, notes, tools })
+}
+
+/// `MPI_UNIVERSE_SIZE`: what is asked for, else how many processes the hosts have room for, and no fewer than there are.
+fn universe(job: &JobOptions, hosts: &[Host], ranks: u32) -> Option<u32> {
+    match job.universe {
+        Some(Universe::Unset) => None,
+        Some(Universe::Size(size)) => Some(size),
+        None => {
+            let processors = job.placement.allowed().len() as u32;
+            // How many processors another host has is not known here.
+            let own = |host: &Host| if host.is_local() { processors } else { 1 };
+            let slots = hosts.iter().map(|host| host.slots.unwrap_or_else(|| own(host)));
+            let all = if hosts.is_empty() { processors } else { slots.fold(0, u32::saturating_add) };
+            Some(all.max(ranks))
+        }
+    }
 }
 
 /// Ranks of the whole job. Numbers of the command line, of files and variables become sizes behind this.

@@ -21,6 +21,15 @@ pub struct Options {
     pub app: AppOptions,
 }
 
+/// What `MPI_UNIVERSE_SIZE` shall be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Universe {
+    /// This number.
+    Size(u32),
+    /// Not set.
+    Unset,
+}
+
 /// Wishes about the whole job.
 #[derive(Clone, Debug)]
 pub struct JobOptions {
@@ -53,7 +62,7 @@ pub struct JobOptions {
     /// `-v`, `-q`.
     pub verbosity: Verbosity,
     /// `-usize`.
-    pub universe_size: Option<u32>,
+    pub universe: Option<Universe>,
     /// Hosts of the job, by files and batch systems, and those that programs name.
     pub hosts: Vec<Host>,
     /// `-listen`: the port at which workers are waited for; 0 is any.
@@ -132,7 +141,7 @@ impl Default for JobOptions {
             cleanup: true,
             print_exit_codes: false,
             verbosity: Verbosity::Normal,
-            universe_size: None,
+            universe: None,
             hosts: Vec::new(),
             allocated_by: None,
             listen: None,

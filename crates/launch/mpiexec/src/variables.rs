@@ -7,7 +7,7 @@ use crate::flags::Complaint;
 use crate::flags::control::seconds;
 use crate::flags::placement::{bind_to, map_by};
 use crate::hosts;
-use crate::options::JobOptions;
+use crate::options::{JobOptions, Universe};
 use crate::rankfile::RankFile;
 use crate::usage::UsageError;
 
@@ -76,9 +76,9 @@ pub fn fill_in(job: &mut JobOptions) -> Result<(), UsageError> {
     if let (None, Some((name, value))) = (job.timeout, timeout) {
         job.timeout = Some(seconds(&value).map_err(|complaint| explain(complaint, name, value))?);
     }
-    if let (None, Some((name, value))) = (job.universe_size, universe) {
+    if let (None, Some((name, value))) = (job.universe, universe) {
         let size = value.parse().map_err(|_| explain(Complaint::Expected("a number"), name, value))?;
-        job.universe_size = Some(size);
+        job.universe = Some(Universe::Size(size));
     }
     let wishes = [&mut job.launcher.name, &mut job.launcher.program, &mut job.launcher.arguments];
     for (wish, given) in wishes.into_iter().zip(launcher) {

@@ -104,7 +104,7 @@ impl Job {
             segment: None,
             observation: None,
             app_num: 0,
-            universe_size: None,
+            universe_size: Some(platform::processor::allowed().len() as u32),
             oversubscribed: false,
             parent: None,
             info: Vec::new(),

@@ -48,10 +48,8 @@ pub(crate) fn words(commands: &[Command], universe: Option<i32>) -> Result<(Vec<
         put("-bind-to");
         put("none");
     }
-    if let Some(size) = universe {
-        put("-usize");
-        put(&size.to_string());
-    }
+    put("-usize");
+    put(&universe.map_or("INFINITE".to_owned(), |size| size.to_string()));
     let mut counts = Vec::with_capacity(commands.len());
     for (index, command) in commands.iter().enumerate() {
         let count = count(command)?;

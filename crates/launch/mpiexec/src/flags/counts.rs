@@ -7,6 +7,7 @@ use rte::binding::Map;
 
 use super::{Complaint, Flag, count, text};
 use crate::hosts::{self, Malformed};
+use crate::options::Universe;
 use crate::usage::UsageError;
 
 pub const FLAGS: &[Flag] = &[
@@ -82,12 +83,12 @@ pub const FLAGS: &[Flag] = &[
     Flag {
         names: &["usize"],
         values: &["N"],
-        help: "value of MPI_UNIVERSE_SIZE: a number, or INFINITE for none",
+        help: "value of MPI_UNIVERSE_SIZE: a number, or INFINITE for none; else the slots or processors of the hosts",
         apply: |options, values| {
-            options.job.universe_size = match text(&values[0])? {
-                "INFINITE" | "infinite" => None,
-                "SYSTEM" | "system" => Some(options.job.placement.allowed().len() as u32),
-                _ => Some(count(&values[0])?),
+            options.job.universe = match text(&values[0])? {
+                "INFINITE" | "infinite" => Some(Universe::Unset),
+                "SYSTEM" | "system" => None,
+                _ => Some(Universe::Size(count(&values[0])?)),
             };
             Ok(())
         },
