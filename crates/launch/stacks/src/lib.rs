@@ -1,0 +1,213 @@
+//! Call stacks of other processes of the user.
+//!
+//! ```text
+//!   thread   PTRACE_SEIZE, PTRACE_INTERRUPT ─► stopped ─► registers, copy of the stack ─► PTRACE_DETACH: it goes on
+//!                                              │ some ten microseconds
+//!   process  /proc/PID/maps ─► objects, and what they say about unwinding (.eh_frame)
+//!            copy + objects ─► framehop ─► return addresses ─► offsets in files ─► names (`places`)
+//! ```
+//! Nothing is changed in the process but the time that it takes. It must be of the same user, and no debugger may have it. What
+//! forbids that in containers and by Yama is reported as the system's error.
+
+mod files;
+mod maps;
+mod ptrace;
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use framehop::{CacheNative, FrameAddress, MayAllocateDuringUnwind, Unwinder, UnwinderNative};
+use places::{Place, Resolver};
+
+pub use maps::Object;
+pub use ptrace::{Copy, Registers};
+
+use files::{Bytes, Files};
+
+/// Frames of a stack at most.
+const MOST: usize = 256;
+
+/// The stack of a thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stack {
+    /// The thread, as the kernel numbers it.
+    pub thread: i32,
+    /// Its name.
+    pub name: String,
+    /// Where it is, the innermost frame first.
+    pub frames: Vec<Frame>,
+}
+
+/// A place on a stack, in terms of files.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Frame {
+    /// The file that the code is of; empty: of none.
+    pub path: PathBuf,
+    /// Its build-id; empty where it has none.
+    pub build_id: Vec<u8>,
+    /// The address in it, or in the process where there is no file.
+    pub offset: u64,
+    /// The function there has called another one, and the address is behind that call.
+    pub has_called: bool,
+}
+
+impl Frame {
+    /// The name of the place.
+    pub fn place(&self, resolver: &mut Resolver) -> Place {
+        match self.has_called {
+            true => resolver.call(&self.path, &self.build_id, self.offset),
+            false => resolver.place(&self.path, &self.build_id, self.offset),
+        }
+    }
+}
+
+/// Takes stacks, and keeps what it has read of files.
+#[derive(Default)]
+pub struct Sampler {
+    files: Files,
+}
+
+impl Sampler {
+    /// One that has read nothing.
+    pub fn new() -> Sampler {
+        Sampler::default()
+    }
+
+    /// The stacks of all threads of a process, its first thread first.
+    ///
+    /// # Errors
+    /// The system's, about the first thread: no such process, or no permission.
+    pub fn process(&mut self, pid: i32) -> io::Result<Vec<Stack>> {
+        let mut threads = ptrace::threads(pid)?;
+        threads.sort_by_key(|&thread| (thread != pid, thread));
+        let mut stacks = Vec::new();
+        for thread in threads {
+            match self.thread(pid, thread) {
+                Ok(stack) => stacks.push(stack),
+                Err(error) if thread == pid => return Err(error),
+                // It has ended meanwhile.
+                Err(_) => {}
+            }
+        }
+        Ok(stacks)
+    }
+
+    /// The stack of one thread of a process.
+    ///
+    /// # Errors
+    /// The system's: no such thread, or no permission; `TimedOut`: the kernel does not stop it.
+    pub fn thread(&mut self, pid: i32, thread: i32) -> io::Result<Stack> {
+        let copy = ptrace::copy(pid, thread)?;
+        Ok(self.unwind(pid, thread, &copy))
+    }
+
+    /// The stack that a stopped thread has left.
+    pub fn unwind(&mut self, pid: i32, thread: i32, copy: &Copy) -> Stack {
+        let objects = maps::objects(pid);
+        let mut unwinder: UnwinderNative<Bytes, MayAllocateDuringUnwind> = UnwinderNative::new();
+        let mut known: HashMap<PathBuf, Vec<u8>> = HashMap::new();
+        for object in &objects {
+            if let Some((module, build_id)) = self.files.module(pid, object) {
+                known.insert(object.path.clone(), build_id);
+                unwinder.add_module(module);
+            }
+        }
+        let mut cache: CacheNative<MayAllocateDuringUnwind> = CacheNative::new();
+        let mut read = |address| copy.word(address).ok_or(());
+        let (pc, registers) = copy.registers.start();
+        let mut walk = unwinder.iter_frames(pc, registers, &mut cache, &mut read);
+        let mut frames = Vec::new();
+        // An error ends the stack where the unwinder is lost.
+        while let (Ok(Some(frame)), true) = (walk.next(), frames.len() < MOST) {
+            frames.push(self.frame(&objects, &known, frame));
+        }
+        Stack { thread, name: ptrace::name(pid, thread), frames }
+    }
+
+    fn frame(&self, objects: &[Object], known: &HashMap<PathBuf, Vec<u8>>, at: FrameAddress) -> Frame {
+        let (address, has_called) = match at {
+            FrameAddress::InstructionPointer(address) => (address, false),
+            FrameAddress::ReturnAddress(address) => (address.get(), true),
+        };
+        let object = objects.iter().find(|object| object.range.contains(&at.address_for_lookup()));
+        let bias = object.and_then(|object| self.files.bias(object));
+        match (object, bias) {
+            (Some(object), Some(bias)) => Frame {
+                path: object.path.clone(),
+                build_id: known.get(&object.path).cloned().unwrap_or_default(),
+                offset: address.wrapping_sub(bias),
+                has_called,
+            },
+            _ => Frame { path: PathBuf::new(), build_id: Vec::new(), offset: address, has_called },
+        }
+    }
+}
+
+/// Why the system refuses to show stacks, in words that help.
+pub fn advice(error: &io::Error) -> &'static str {
+    let yama = std::fs::read_to_string(Path::new("/proc/sys/kernel/yama/ptrace_scope")).unwrap_or_default();
+    match (error.raw_os_error(), yama.trim()) {
+        (Some(libc::EPERM), "1" | "2" | "3") => "run it as root, or `sysctl kernel.yama.ptrace_scope=0`",
+        (Some(libc::EPERM), _) => {
+            "end a debugger that is attached; in a container allow ptrace (`--cap-add SYS_PTRACE`)"
+        }
+        (Some(libc::ESRCH), _) => "the process has ended: see `alhena jobs`",
+        _ => "try again; see `ps -o pid,stat,wchan -p PID`",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    /// A process that sleeps in a function of its own.
+    fn sleeper(folder: &Path) -> std::process::Child {
+        std::fs::create_dir_all(folder).unwrap();
+        let (source, program) = (folder.join("sleeper.c"), folder.join("sleeper"));
+        let text = "#include <unistd.h>\n#include <stdio.h>\n\
+                    static int inner(int n) { puts(\"here\"); fflush(stdout); while (n) n = pause() + 2; return n; }\n\
+                    int outer(int n) { return inner(n) + 1; }\n\
+                    int main(int n, char **v) { (void)v; return outer(n); }\n";
+        std::fs::write(&source, text).unwrap();
+        let built = Command::new("cc")
+            .args(["-g", "-O1", "-fno-omit-frame-pointer", "-fno-inline", "-o"])
+            .args([&program, &source])
+            .status();
+        assert!(built.unwrap().success());
+        let mut child = Command::new(program).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = [0; 5];
+        std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut line).unwrap();
+        child
+    }
+
+    #[test]
+    fn the_stack_of_another_process_has_its_functions() {
+        let folder = std::env::temp_dir().join(format!("alhena-stacks-{}", std::process::id()));
+        let mut child = sleeper(&folder);
+        let pid = child.id() as i32;
+        let (mut sampler, mut resolver) = (Sampler::new(), Resolver::new());
+        for _ in 0..3 {
+            match sampler.process(pid) {
+                Ok(stacks) => {
+                    let places: Vec<String> =
+                        stacks[0].frames.iter().map(|frame| frame.place(&mut resolver).to_string()).collect();
+                    let at =
+                        |name: &str| places.iter().position(|place| place.contains(&format!("({name})")));
+                    assert!(
+                        at("inner").is_some() && at("inner") < at("outer") && at("outer") < at("main"),
+                        "{places:?}"
+                    );
+                }
+                // A container may forbid it.
+                Err(error) => assert_eq!(error.raw_os_error(), Some(libc::EPERM)),
+            }
+        }
+        assert_eq!(child.try_wait().unwrap(), None);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(sampler.process(pid).is_err());
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+}
