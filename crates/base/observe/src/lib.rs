@@ -7,7 +7,7 @@
 //!     copies sections out, whatever the ranks do           never reads another one's section
 //!
 //!   section of one rank, words of 64 bits:
-//!   │ header 16 │ modules: HEADS x 8, paths │ waits: SLOTS x 128 │ profile: as many as the job wants │
+//!   │ header 32 │ modules: HEADS x 8, paths │ waits: SLOTS x 128 │ live: counts, LINES x 4 │ profile: as many as the job wants │
 //! ```
 //!
 //! # Contract
@@ -15,7 +15,8 @@
 //! - The file is made, allocated and sealed by the process that starts the ranks. Its size alone says how long the
 //!   profile of each rank is ([`Shape::of`]); all else is constant. It is all zero at first. A job without such a
 //!   process (a singleton, another launcher) has none, unless one is made with [`Area::private`].
-//! - Section `p` belongs to the rank at place `p` of the node (`pmi::Job::local_index`). Only that process writes it. Where
+//! - Section `p` belongs to the rank at place `p` of the node (`pmi::Job::local_index`). Only that process writes it, but for one
+//!   word, by which a reader asks for more ([`Section::ask`]). Where
 //!   several of its threads write, they exclude each other: header, modules and waits are written under the lock of the
 //!   library's state. The profile is its owner's affair.
 //! - A reader copies and checks. It gets torn rows where the owner writes meanwhile; a [`Wait`] is never torn, since its
@@ -26,9 +27,11 @@
 //! - The file stays mapped until the process ends. A forked child does not have it, and must not touch it.
 //! - Programs may begin one after the other in the place of a rank (`sh -c "./a; ./b"`): each set of programs gets a file of its own.
 //!
-//! Nothing of this is on the way of a message. What a wait writes, it writes after it has waited for [`QUIET`].
+//! Nothing of this is on the way of a message. What a wait writes, it writes after it has waited for [`QUIET`], or because it was
+//! asked.
 #![forbid(unsafe_code)]
 
+pub mod live;
 mod modules;
 mod text;
 mod waits;
@@ -43,14 +46,15 @@ use std::time::Duration;
 use platform::memory_file::MemoryFile;
 use shm::{MapError, SharedMemory};
 
+pub use live::{Figures, Line, Shown};
 pub use modules::{Module, Modules, Place};
 pub use waits::{FRAMES, Kind, Need, Part, SLOTS, Slot, Targets, Wait};
 
 /// After this time a wait writes what it waits for: long beside any message, short beside any user's patience.
 pub const QUIET: Duration = Duration::from_millis(1000);
 
-const HEADER: usize = 16;
-const SECTION: usize = HEADER + modules::WORDS + waits::WORDS;
+const HEADER: usize = 32;
+const SECTION: usize = HEADER + modules::WORDS + waits::WORDS + live::WORDS;
 
 /// Words of the header.
 mod at {
@@ -61,6 +65,8 @@ mod at {
     pub const UNSEEN: usize = 4;
     pub const DEADLOCK_AFTER: usize = 5;
     pub const DEADLOCK_ENDS: usize = 6;
+    /// The number of addresses of [`super::Section::note_failure`], and the addresses.
+    pub const FAILED: usize = 15;
 }
 
 /// How large the sections are.
@@ -223,6 +229,21 @@ impl Section {
         modules::note(self.module_words(), address);
     }
 
+    /// The owner: a call of MPI has failed, which ends the job; the way to it, the innermost address first. The modules are
+    /// written already.
+    pub fn note_failure(&self, frames: &[u64]) {
+        let words = &self.words()[at::FAILED..HEADER];
+        words[1..].iter().zip(frames).for_each(|(word, &frame)| word.store(frame, Relaxed));
+        words[0].store(frames.len().min(FRAMES) as u64, Release);
+    }
+
+    /// What [`Section::note_failure`] has written; empty: no call has failed.
+    pub fn failed_call(&self) -> Vec<u64> {
+        let words = &self.words()[at::FAILED..HEADER];
+        let count = usize::try_from(words[0].load(Acquire)).unwrap_or(0);
+        words[1..].iter().take(count).map(|word| word.load(Relaxed)).collect()
+    }
+
     /// The modules that the rank has written.
     pub fn modules(&self) -> Modules {
         modules::all(self.module_words())
@@ -261,6 +282,31 @@ impl Section {
         waits::all(self.wait_words())
     }
 
+    /// A reader: asks the rank for what it has now. `question` is another one each time, and not 0.
+    pub fn ask(&self, question: u64) {
+        live::ask(self.live_words()).store(question, Release);
+    }
+
+    /// A reader: no answer is wanted any more.
+    pub fn ask_no_more(&self) {
+        self.ask(0);
+    }
+
+    /// What the rank has shown last; `None`: nothing, or it writes just now.
+    pub fn shown(&self) -> Option<Shown> {
+        live::read(self.live_words())
+    }
+
+    /// The owner, one thread at a time: what it has now.
+    pub fn show(&self, figures: &Figures, lines: impl Iterator<Item = Line>) {
+        live::write(self.live_words(), platform::clock::nanoseconds(), figures, lines);
+    }
+
+    /// How many threads of the rank wait, and nanoseconds for which its threads have waited since it is asked, both at `now`.
+    pub fn blocked(&self, now: u64) -> (u64, u64) {
+        live::blocked_until(self.live_words(), now)
+    }
+
     fn words(&self) -> &[AtomicU64] {
         let each = self.area.shape.section();
         &self.area.memory.words(each * self.area.shape.ranks)[self.place * each..][..each]
@@ -277,9 +323,15 @@ impl Section {
     fn wait_words(&self) -> &[AtomicU64] {
         &self.words()[HEADER + modules::WORDS..][..waits::WORDS]
     }
+
+    fn live_words(&self) -> &[AtomicU64] {
+        &self.words()[HEADER + modules::WORDS + waits::WORDS..][..live::WORDS]
+    }
 }
 
 static OWN: OnceLock<Section> = OnceLock::new();
+/// The words by which the own process shows what it has.
+static LIVE: OnceLock<&[AtomicU64]> = OnceLock::new();
 
 /// The section of this process, once `MPI_Init` has joined the job; `None`: it has none.
 pub fn own() -> Option<&'static Section> {
@@ -288,7 +340,42 @@ pub fn own() -> Option<&'static Section> {
 
 /// Makes `section` that of this process. The first one stays.
 pub fn set_own(section: Section) -> &'static Section {
-    OWN.get_or_init(|| section)
+    let own = OWN.get_or_init(|| section);
+    LIVE.get_or_init(|| own.live_words());
+    own
+}
+
+/// Whether a reader has asked this process for what it has now, and has no answer yet. A few instructions.
+#[inline]
+pub fn is_asked() -> bool {
+    LIVE.get().is_some_and(|words| {
+        let question = live::ask(words).load(Relaxed);
+        question != 0 && question != live::answered(words)
+    })
+}
+
+/// A thread of this process that waits while a reader looks; its time counts until this is dropped.
+#[derive(Debug)]
+pub struct Blocked {
+    words: &'static [AtomicU64],
+    since: u64,
+}
+
+impl Blocked {
+    /// The calling thread begins to wait; `None`: no reader looks.
+    #[inline]
+    pub fn begin() -> Option<Blocked> {
+        let words = LIVE.get().filter(|words| live::ask(words).load(Relaxed) != 0)?;
+        let since = platform::clock::nanoseconds();
+        live::begin_blocked(words, since);
+        Some(Blocked { words, since })
+    }
+}
+
+impl Drop for Blocked {
+    fn drop(&mut self) {
+        live::end_blocked(self.words, self.since, platform::clock::nanoseconds());
+    }
 }
 
 #[cfg(test)]
@@ -341,5 +428,7 @@ mod tests {
         assert_eq!((section.waits().len(), section.unseen()), (0, 0));
         section.note_address(Area::private as *const () as u64);
         assert!(!section.modules().is_empty());
+        section.note_failure(&[7; 40]);
+        assert_eq!(section.failed_call(), [7; FRAMES]);
     }
 }

@@ -13,8 +13,8 @@ use mtl_ofi::Ofi;
 use mtl_portals::PortalsMtl;
 use mtl_shmem::ShmemMtl;
 use pml::{
-    Awaited, Counters, Data, Done, FastMessages, LayerState, MessageId, MessageLayer, Mode, Notice, Origin,
-    Pattern, Receives, ReqId, SendTo, Sends, Sent,
+    Awaited, Counters, Data, Done, FastMessages, LayerState, MessageId, MessageLayer, Mode, Notice, Open,
+    Origin, Pattern, Receives, ReqId, SendTo, Sends, Sent,
 };
 use pml_cm::Cm;
 use pml_ob1::{Config, Ob1};
@@ -482,6 +482,7 @@ impl P2p {
         needs_turn() -> bool;
         contexts() -> u32;
         each_awaited(seen: &mut dyn FnMut(u32, Option<Peer>));
+        each_open(seen: &mut dyn FnMut(Open));
         awaited(id: ReqId) -> Option<Awaited>;
         matches_below() -> bool;
         counters() -> Counters;

@@ -196,6 +196,11 @@ impl<S: 'static> Requests<S> {
         !self.registered.is_empty()
     }
 
+    /// The operations that are there, in no order. The one that runs is not among them.
+    pub fn iter(&self) -> impl Iterator<Item = &dyn Operation<S>> {
+        self.slots.iter().filter_map(|(_, slot)| slot.operation.as_deref())
+    }
+
     /// The operation behind a key.
     pub fn get(&self, key: u32) -> Option<&dyn Operation<S>> {
         self.slots.get(key)?.operation.as_deref()

@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use btl::Sleep;
-use observe::{Need, Part, Wait};
+use observe::{Blocked, Need, Part, Wait};
 use platform::waiter::Policy;
 use pml::ReqId;
 use waiting::{Host, How, Mode, Threads};
@@ -48,6 +48,8 @@ pub trait Progress: Owner {
     /// Whether nothing that this process has sent is still under way to others: what it waits for then depends on what
     /// others do, and on nothing that it does itself.
     fn is_settled(&self) -> bool;
+    /// Writes what this process has counted and what is not done to where others see it.
+    fn show(&self, section: &observe::Section);
     /// What a wait for a request of the message layer is for.
     fn request(&self, id: ReqId) -> Reason;
 }
@@ -140,7 +142,7 @@ impl<S: Progress> Host for Token<S> {
     }
 
     fn shows_after() -> Option<Duration> {
-        observe::own().and_then(observe::Section::deadlocks).map(|_| observe::QUIET)
+        observe::own().map(|_| observe::QUIET)
     }
 
     #[cold]
@@ -149,6 +151,7 @@ impl<S: Progress> Host for Token<S> {
         // The loader's lock may be taken for this, which another thread may have that waits for the state.
         let frames = frames(section);
         let mut state = self.lock();
+        state.show(section);
         if !state.is_settled() {
             return None;
         }
@@ -206,6 +209,14 @@ fn frames(section: &observe::Section) -> Vec<u64> {
     frames
 }
 
+/// Leaves where the calling thread is, whose call of MPI ends the job: the launcher names the place.
+#[cold]
+pub fn note_failed_call() {
+    if let Some(section) = observe::own() {
+        section.note_failure(&frames(section));
+    }
+}
+
 /// Sleeps on a futex word until it is woken or `deadline` passes.
 fn sleep_on(word: usize, value: u32, deadline: Option<Instant>) {
     match deadline {
@@ -225,6 +236,7 @@ pub fn wait<S: Progress, R>(
     ready: impl FnMut(&mut S) -> Option<R>,
 ) -> R {
     let _pin = Pin::<S>::of(t);
+    let _blocked = Blocked::begin();
     let policy = t.lock().policy();
     let result = waiting::wait(t, policy, how, why, ready);
     see_to_connections(t);
@@ -240,6 +252,7 @@ pub fn wait_until<S: Progress, R>(
     ready: impl FnMut(&mut S) -> Option<R>,
 ) -> Option<R> {
     let _pin = Pin::<S>::of(t);
+    let _blocked = Blocked::begin();
     let policy = t.lock().policy();
     let result = waiting::wait_until(t, policy, how, Some(deadline), why, ready);
     see_to_connections(t);

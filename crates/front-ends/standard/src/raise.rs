@@ -125,6 +125,8 @@ fn find(token: &mut Token, on: On) -> (Handler, usize) {
 /// Ends the job; `handler` is the name of the error handler that asks for it.
 fn fatal(token: &mut Token, failure: &Failure, call: Call<'_>, handler: &str) -> ! {
     let Failure { error, seen, place } = failure;
+    // With the state unlocked: it takes the loader's lock.
+    objects::fatal::note_failed_call();
     let mut state = token.lock();
     let call = crate::call::describe(&mut state, call);
     let class = state.errors.string(error.class).unwrap_or("an error of the program");

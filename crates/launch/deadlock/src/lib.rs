@@ -16,4 +16,4 @@ pub mod graph;
 mod report;
 
 pub use finder::{Does, Finder, Found, Rank, Snapshot};
-pub use report::text;
+pub use report::{text, what_for};

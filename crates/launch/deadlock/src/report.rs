@@ -27,7 +27,7 @@ pub fn text(graph: &Graph, dead: &[u32], mut site: impl FnMut(u32, &Wait) -> (St
     for &rank in &others[..shown] {
         let Node::Waits(waits) = &graph.0[rank as usize] else { continue };
         for wait in waits {
-            let (what, (call, place)) = (for_what(wait, rank), site(rank, wait));
+            let (what, (call, place)) = (what_for(wait, rank), site(rank, wait));
             let _ = writeln!(text, "  rank {rank} waits in {}{what}{place}", named(&call));
         }
     }
@@ -59,8 +59,8 @@ fn named(call: &str) -> &str {
     if call.is_empty() { "MPI" } else { call }
 }
 
-/// What a wait is for, where no single rank is to be named.
-fn for_what(wait: &Wait, own: u32) -> String {
+/// What a wait of rank `own` is for, where no single rank is to be named: ` for a message of rank 1 with tag 7`.
+pub fn what_for(wait: &Wait, own: u32) -> String {
     let Some(part) = wait.parts.first() else { return " for nothing that can come".to_owned() };
     let more = if wait.parts.len() > 1 { ", among others" } else { "" };
     format!(" for {}{}{}{more}", kind(part), ranks(&part.targets, own), detail(part))

@@ -122,6 +122,8 @@ pub(crate) struct Culprit {
     pub pid: i32,
     pub host: String,
     pub program: String,
+    /// Where the call is that has failed: `, at solver.c:42 (step)`. Empty where that is not known.
+    pub place: String,
 }
 
 impl Culprit {
@@ -131,7 +133,7 @@ impl Culprit {
     }
 
     fn describe(&self) -> String {
-        let Culprit { rank, also, pid, host, program } = self;
+        let Culprit { rank, also, pid, host, program, .. } = self;
         if also.is_empty() {
             return format!("rank {rank} (pid {pid}, {program} on {host})");
         }
@@ -209,7 +211,11 @@ pub(crate) fn message(
     };
     let (what, seen, next) = describe(failure);
     let blank = if who.is_empty() || what.starts_with(':') { "" } else { " " };
-    let mut text = format!("mpiexec: {who}{blank}{what}\n  seen: {seen}");
+    let place = match (failure, culprit) {
+        (Failure::Abort { .. }, Some(culprit)) => culprit.place.as_str(),
+        _ => "",
+    };
+    let mut text = format!("mpiexec: {who}{blank}{what}{place}\n  seen: {seen}");
     if let Some(cause) = cause {
         let _ = write!(text, "; likely cause: {cause}");
     }
@@ -425,6 +431,7 @@ mod tests {
             pid: 77,
             host: "a".to_owned(),
             program: "./p".to_owned(),
+            place: String::new(),
         };
         assert_eq!(
             message(&failure, Some(&culprit), 0, None),
@@ -441,6 +448,7 @@ mod tests {
             pid: 77,
             host: "node7".to_owned(),
             program: "./a.out".to_owned(),
+            place: String::new(),
         };
         for failure in [
             Failure::Killed(9),
@@ -480,6 +488,7 @@ mod tests {
             pid: 77,
             host: "node7".to_owned(),
             program: "./a.out".to_owned(),
+            place: String::new(),
         };
         let text = message(&Failure::Killed(9), Some(&culprit), 1, Some("out of memory"));
         for part in ["rank 3", "node7", "SIGKILL", "out of memory", "./a.out"] {

@@ -166,7 +166,14 @@ mod tests {
     use super::*;
 
     fn candidate(rank: usize, failure: Failure) -> Candidate {
-        let culprit = Culprit { rank, also: vec![], pid: 7, host: "a".to_owned(), program: "./p".to_owned() };
+        let culprit = Culprit {
+            rank,
+            also: vec![],
+            pid: 7,
+            host: "a".to_owned(),
+            program: "./p".to_owned(),
+            place: String::new(),
+        };
         Candidate { failure, culprit: Some(culprit), cause: None }
     }
 

@@ -51,7 +51,6 @@ pub mod binding;
 #[cfg(test)]
 mod binding_tests;
 mod call;
-mod call_site;
 mod cgroup;
 mod closed;
 mod console;
@@ -103,3 +102,4 @@ pub use limits::{BESIDES, FOR_EACH};
 pub use slots::Slots;
 pub use spawned::{adopt, report_failure};
 pub use supervisor::run;
+pub use traces::of as stack_traces;

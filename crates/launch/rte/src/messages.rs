@@ -179,7 +179,7 @@ wire_enum! { Bind { 0 None, 1 To { unit, overload, count }, } }
 
 wire_struct! {
     Report { failure, culprit, cause, goes_on }
-    Culprit { rank, also, pid, host, program }
+    Culprit { rank, also, pid, host, program, place }
     Order {
         job, hosts, mapping, apps, directory, variables, observe, universe_size, placement, report_bindings, output, stdin,
         host_silence, stack_traces, cleanup, verbosity, outputs,
@@ -213,8 +213,14 @@ mod tests {
     #[test]
     fn messages_are_read_as_they_were_written() {
         let failure = Failure::Abort { code: 3, message: "no luck".to_owned() };
-        let culprit =
-            Culprit { rank: 2, also: vec![3], pid: 7, host: "n1".to_owned(), program: "./a".to_owned() };
+        let culprit = Culprit {
+            rank: 2,
+            also: vec![3],
+            pid: 7,
+            host: "n1".to_owned(),
+            program: "./a".to_owned(),
+            place: String::new(),
+        };
         let report = Report { failure: failure.clone(), culprit: Some(culprit), cause: None, goes_on: false };
         let Some(Up::Failure(read)) = decode(&encode(&Up::Failure(Box::new(report)))) else { panic!() };
         assert_eq!((read.failure, read.culprit.unwrap().rank), (failure, 2));

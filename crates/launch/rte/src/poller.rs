@@ -23,6 +23,10 @@ pub enum Token {
     Callers,
     /// Such a program has sent something.
     Caller(usize),
+    /// A tool that looks at the job has connected.
+    Tools,
+    /// Such a tool has gone.
+    Tool(usize),
     /// The process started for a rank ended.
     Exit(usize),
     /// The MPI program of a rank, a descendant of the process started for it, ended.
@@ -79,6 +83,8 @@ impl Token {
             Token::LauncherEnd(host) => (17, host),
             Token::Callers => (18, 0),
             Token::Caller(index) => (19, index),
+            Token::Tools => (21, 0),
+            Token::Tool(index) => (22, index),
         };
         kind << 32 | index as u64
     }
@@ -106,6 +112,8 @@ impl Token {
             16 => Token::LauncherSays(index),
             17 => Token::LauncherEnd(index),
             18 => Token::Callers,
+            21 => Token::Tools,
+            22 => Token::Tool(index),
             _ => Token::Caller(index),
         }
     }
@@ -219,6 +227,8 @@ mod tests {
             Token::StdinOf(0),
             Token::LauncherEnd(1),
             Token::Caller(3),
+            Token::Tools,
+            Token::Tool(5),
         ] {
             assert_eq!(Token::decode(token.encode()), token);
         }

@@ -48,7 +48,8 @@ use abi::{Error, Status};
 use mem::Slab;
 use mtl::{Claim, Loss, Message, Mtl, Peer};
 use pml::{
-    Counters, Data, Done, Envelope, GENERATION_BITS, INDEX_BITS, LayerState, Notice, Pattern, ReqId, Requests,
+    Counters, Data, Done, Envelope, GENERATION_BITS, INDEX_BITS, LayerState, Notice, Open, Pattern, ReqId,
+    Requests,
 };
 
 use crate::layout::Layout;
@@ -226,6 +227,10 @@ impl<M: Mtl> LayerState for Cm<M> {
                 seen(receive.pattern.context, receive.pattern.peer);
             }
         }
+    }
+
+    fn each_open(&self, seen: &mut dyn FnMut(Open)) {
+        self.requests.iter().filter_map(|(_, request)| request.state.open()).for_each(seen);
     }
 
     fn matches_below(&self) -> bool {

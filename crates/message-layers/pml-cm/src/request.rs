@@ -2,7 +2,7 @@
 
 use mem::UserMem;
 use mtl::{Claim, Posted};
-use pml::{Data, Done, Pattern, Progress, ReqId, SendTo};
+use pml::{Data, Done, Open, OpenKind, Pattern, Progress, ReqId, SendTo};
 
 use crate::bounce::Bounce;
 
@@ -23,6 +23,28 @@ pub enum State {
     Send(Send),
     Receive(Receive),
     Done(Done),
+}
+
+impl State {
+    /// What it is to those who look from outside; `None`: it is complete. Messages without a receive are with the network.
+    pub fn open(&self) -> Option<Open> {
+        match self {
+            State::Send(send) => {
+                let SendTo { peer, tag, context, .. } = send.to;
+                let kind = if send.stage == Stage::Begun { OpenKind::Transfer } else { OpenKind::Send };
+                Some(Open { kind, peer: Some(peer), tag, context, bytes: send.memory.len() as u64 })
+            }
+            State::Receive(receive) => {
+                let Pattern { peer, tag, context, .. } = receive.pattern;
+                let kind = match receive.stage {
+                    Waiting::Queued | Waiting::Posted(_) => OpenKind::Posted,
+                    Waiting::Claimed(_) | Waiting::Matched => OpenKind::Transfer,
+                };
+                Some(Open { kind, peer, tag, context, bytes: receive.into.total() })
+            }
+            State::Done(_) => None,
+        }
+    }
 }
 
 pub struct Send {

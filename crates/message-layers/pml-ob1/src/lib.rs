@@ -77,7 +77,8 @@ use abi::{Error, Status};
 use btl::{FastPath, Peer};
 use mem::Slab;
 use pml::{
-    Awaited, Counters, Data, Done, GENERATION_BITS, INDEX_BITS, LayerState, Notice, Notices, ReqId, Requests,
+    Awaited, Counters, Data, Done, GENERATION_BITS, INDEX_BITS, LayerState, Notice, Notices, Open, OpenKind,
+    ReqId, Requests,
 };
 
 use crate::peers::Peers;
@@ -254,6 +255,18 @@ impl LayerState for Ob1 {
             if let State::Posted(post) = &request.state {
                 seen(post.envelope.context, post.peer);
             }
+        }
+    }
+
+    fn each_open(&self, seen: &mut dyn FnMut(Open)) {
+        for (_, request) in self.requests.iter() {
+            if let Some(open) = request.state.open() {
+                seen(open);
+            }
+        }
+        for message in self.unexpected.iter() {
+            let (kind, peer, bytes) = (OpenKind::Unexpected, Some(message.peer), message.total());
+            seen(Open { kind, peer, tag: message.envelope.tag, context: message.envelope.context, bytes });
         }
     }
 

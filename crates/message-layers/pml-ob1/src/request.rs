@@ -1,7 +1,7 @@
 //! What is remembered of a send or receive from its start until its owner has seen the result.
 
 use btl::{Class, Peer, RemoteKey};
-use pml::{Data, Done, Envelope, Mode, Progress, ReqId, SendTo};
+use pml::{Data, Done, Envelope, Mode, Open, OpenKind, Progress, ReqId, SendTo};
 
 use crate::frame::Rendezvous;
 
@@ -37,6 +37,31 @@ impl State {
             State::Receive(receive) => Some((receive.peer, receive.exposed())),
             State::Posted(_) | State::Done(_) => None,
         }
+    }
+
+    /// What it is to those who look from outside; `None`: it is complete.
+    pub fn open(&self) -> Option<Open> {
+        let (kind, peer, tag, context, bytes) = match self {
+            State::Posted(post) => {
+                let Envelope { tag, context, .. } = post.envelope;
+                (OpenKind::Posted, post.peer, tag, context, post.data.total())
+            }
+            State::Send(send) => {
+                let kind = match send.stage {
+                    SendStage::Queued | SendStage::Offered => OpenKind::Send,
+                    SendStage::Streaming { .. } | SendStage::Putting { .. } | SendStage::Finished => {
+                        OpenKind::Transfer
+                    }
+                };
+                (kind, Some(send.to.peer), send.to.tag, send.to.context, send.data.total())
+            }
+            State::Receive(receive) => {
+                let Envelope { tag, context, .. } = receive.envelope;
+                (OpenKind::Transfer, Some(receive.peer), tag, context, receive.accepted)
+            }
+            State::Done(_) => return None,
+        };
+        Some(Open { kind, peer, tag, context, bytes })
     }
 }
 

@@ -144,6 +144,11 @@ impl Unexpected {
         })
     }
 
+    /// The messages that a receive could find, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = &Message> {
+        self.messages.iter().filter(|(node, _)| self.exact.contains(*node)).map(|(_, message)| message)
+    }
+
     pub fn get(&self, node: u32) -> Option<&Message> {
         self.messages.get(node)
     }

@@ -5,7 +5,7 @@ use btl::{Arrival, Btl, Peer, Receiver};
 use mem::UserMem;
 
 use crate::{
-    Awaited, Counters, Data, Done, MessageId, Mode, Notice, Pattern, Progress, ReqId, Requests, SendTo,
+    Awaited, Counters, Data, Done, MessageId, Mode, Notice, Open, Pattern, Progress, ReqId, Requests, SendTo,
 };
 
 /// A message layer over the transport `B`; see the module's documentation for the promises.
@@ -162,6 +162,10 @@ pub trait LayerState {
     /// does; with one often, or with those of receives whose message is on its way, as it suits the layer. For what is rare:
     /// it may look at all requests.
     fn each_awaited(&self, seen: &mut dyn FnMut(u32, Option<Peer>));
+
+    /// Calls `seen` with each operation that is not complete, and with each message without a receive that the layer sees. For
+    /// what is rare: it looks at all of them. A layer that no other process looks at, on virtual time, shows none.
+    fn each_open(&self, _seen: &mut dyn FnMut(Open)) {}
 
     /// What a request that is not complete waits for; `None`: for what is under way already, or the layer cannot tell.
     fn awaited(&self, _id: ReqId) -> Option<Awaited> {

@@ -73,5 +73,5 @@ pub use crate::layer::{LayerState, MessageLayer, Receives, Sends};
 pub use crate::matching::{Envelope, Mode, Origin, Pattern, SendTo};
 pub use crate::notice::{Notice, Notices};
 pub use crate::request::{
-    Awaited, Done, GENERATION_BITS, INDEX_BITS, MessageId, Progress, ReqId, Request, Requests,
+    Awaited, Done, GENERATION_BITS, INDEX_BITS, MessageId, Open, OpenKind, Progress, ReqId, Request, Requests,
 };

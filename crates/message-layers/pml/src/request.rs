@@ -49,6 +49,34 @@ pub trait Progress {
     fn done(&self) -> Option<&Done>;
 }
 
+/// A message or an operation that is not done, for those who look from outside.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Open {
+    /// What it is.
+    pub kind: OpenKind,
+    /// The other process; `None`: any.
+    pub peer: Option<Peer>,
+    /// The tag, or `ANY_TAG`.
+    pub tag: i32,
+    /// The context.
+    pub context: u32,
+    /// Bytes of the message, or of the buffer of a receive without one.
+    pub bytes: u64,
+}
+
+/// What an [`Open`] is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OpenKind {
+    /// A receive without a message.
+    Posted,
+    /// A message without a receive.
+    Unexpected,
+    /// A send that waits for its receive, or for room.
+    Send,
+    /// A message that is being transferred.
+    Transfer,
+}
+
 /// What an operation waits for that another process has not begun.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Awaited {

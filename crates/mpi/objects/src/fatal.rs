@@ -3,6 +3,7 @@
 use std::fmt::Arguments;
 use std::sync::OnceLock;
 
+pub use engine::note_failed_call;
 use pmi::Abort;
 
 /// How the job ends, once the process has joined one.

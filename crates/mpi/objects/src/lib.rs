@@ -35,6 +35,7 @@ pub mod params;
 pub mod reason;
 pub mod resources;
 pub mod sessions;
+mod shown;
 pub mod state;
 pub mod status;
 pub mod stream;

@@ -77,7 +77,7 @@ fn of_awaited(state: &State, awaited: Awaited) -> Part {
 }
 
 /// The rank of a process of the own job.
-fn rank_of(state: &State, peer: Peer) -> Option<u32> {
+pub fn rank_of(state: &State, peer: Peer) -> Option<u32> {
     state.p2p.peers().own_rank(peer)
 }
 

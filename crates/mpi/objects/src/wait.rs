@@ -11,6 +11,7 @@ use pml::{Done, ReqId};
 
 use crate::domain::{DOMAIN, Token};
 use crate::reason;
+use crate::shown;
 use crate::state::State;
 
 impl Owner for State {
@@ -51,6 +52,9 @@ impl Progress for State {
     /// Advances everything once; whether anything happened.
     #[inline]
     fn progress(&mut self) -> bool {
+        if observe::is_asked() {
+            shown::answer(self);
+        }
         if self.timers == 0 { self.advance() } else { self.advance_timed() }
     }
 
@@ -92,6 +96,10 @@ impl Progress for State {
 
     fn is_settled(&self) -> bool {
         self.p2p.is_settled()
+    }
+
+    fn show(&self, section: &observe::Section) {
+        shown::show(self, section);
     }
 
     fn request(&self, id: ReqId) -> Reason {

@@ -205,6 +205,7 @@ impl Head {
             pid: 0,
             host: self.hosts[host].name.clone(),
             program: self.spec.apps[app].program.to_string_lossy().into_owned(),
+            place: String::new(),
         };
         self.fail(Failure::ExitedBeforeInit(code), Some(culprit), None, !self.spec.cleanup);
     }

@@ -17,7 +17,9 @@ use observe::{Section, Slot, State};
 
 use super::clock::no_later_than;
 use super::{Failure, Proxy};
-use crate::{call_site, task};
+use live::call_site;
+
+use crate::task;
 
 /// Time between two looks.
 const LOOK: Duration = Duration::from_secs(1);
@@ -57,7 +59,7 @@ impl Proxy {
         Some(self.deadlocks.look(snapshot, after))
     }
 
-    fn sections(&self) -> Vec<Section> {
+    pub(super) fn sections(&self) -> Vec<Section> {
         let area = self.observation.as_ref().map(|memory| memory.area());
         let section = |slot| area.and_then(|area| area.section(slot));
         (0..self.ranks.len()).filter_map(section).collect()
@@ -87,7 +89,7 @@ impl Proxy {
         let modules: Vec<_> = sections.iter().map(Section::modules).collect();
         let mut resolver = places::Resolver::new();
         let lines = deadlock::text(graph, dead, |rank, wait| {
-            let site = call_site::of(&mut resolver, &modules[rank as usize], wait);
+            let site = call_site::of(&mut resolver, &modules[rank as usize], &wait.frames);
             let places = site.in_words();
             (site.call.unwrap_or_else(|| wait.call.clone()), places)
         });

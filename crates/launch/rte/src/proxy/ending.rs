@@ -12,6 +12,8 @@
 
 use std::time::{Duration, Instant};
 
+use live::call_site;
+use places::Resolver;
 use rustix::process::Signal;
 
 use super::clock::{due, no_later_than};
@@ -227,6 +229,18 @@ impl Proxy {
             pid: state.pid(),
             host: self.job.host.clone(),
             program: app.program.to_string_lossy().into_owned(),
+            place: self.failed_call(rank),
+        }
+    }
+
+    /// Where a rank has called what has failed; nothing where it has left no address.
+    fn failed_call(&self, rank: usize) -> String {
+        let Some(section) = self.observation.as_ref().and_then(|memory| memory.area().section(rank)) else {
+            return String::new();
+        };
+        match &section.failed_call()[..] {
+            [] => String::new(),
+            frames => call_site::of(&mut Resolver::new(), &section.modules(), frames).in_words(),
         }
     }
 

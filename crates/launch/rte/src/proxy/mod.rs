@@ -7,6 +7,7 @@ mod deadlocks;
 mod ending;
 mod forward;
 mod libraries;
+mod live;
 mod observation;
 mod rank;
 mod report;
@@ -19,7 +20,7 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use pmi::Segment;
-use rustix::process::{Pid, Signal, WaitOptions, waitpid};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
 
 use crate::control::{self, Message, Received};
 use crate::failure::{self, Failure};
@@ -65,6 +66,7 @@ pub(crate) struct Proxy {
     /// MPI programs that have begun in the place of a rank, one after the other; the most of all ranks.
     program: u32,
     callers: callers::Callers,
+    live: live::Live,
     /// Hosts that ranks of this one do not reach.
     suspects: suspects::Suspects,
     /// The watching mpiexec.
@@ -207,6 +209,7 @@ impl Proxy {
             poller.watch(&*parent.link, Token::Spawner)?;
         }
         let callers = callers::Callers::new(&poller)?;
+        let live = live::Live::open(parent.pid().as_raw_nonzero().get(), &poller);
         let feed = up.as_ref().map(|_| uplink::feed(&job, &poller)).transpose()?;
         if let Some((link, _)) = up {
             poller.watch(&*link, Token::Link(0))?;
@@ -234,6 +237,7 @@ impl Proxy {
             deadlocks: deadlock::Finder::default(),
             program: 0,
             callers,
+            live,
             suspects: suspects::Suspects::default(),
             buffer: vec![0; CHUNK],
             oom_kills: None,
@@ -316,6 +320,8 @@ impl Proxy {
             }
             Token::Callers => self.accept_callers(),
             Token::Caller(index) => self.hear_caller(index),
+            Token::Tools => self.accept_tools(),
+            Token::Tool(index) => self.tool_has_gone(index),
             Token::Exit(rank) => self.exited(rank),
             Token::ProgramExit(rank) => self.program_exited(rank),
             Token::Stdout(rank) => self.read_output(rank, 0),
@@ -363,8 +369,8 @@ impl Proxy {
             let Some(pid) = Pid::from_raw(event.pid) else { continue };
             let is_rank = |rank: &Rank| rank.process.pid() == pid || rank.mpi_pid == Some(event.pid);
             if !self.ranks.iter().any(is_rank) {
-                // No child of ours if it fails; then there is nothing to reap.
-                let _ = waitpid(Some(pid), WaitOptions::NOHANG);
+                // No child of ours if it fails; then there is nothing to reap. Stops are left to what traces the ranks.
+                let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
             }
         }
         for rank in 0..self.ranks.len() {
@@ -395,6 +401,7 @@ impl Proxy {
             );
             self.flush_consoles();
         }
+        self.live.close();
         std::process::exit(ABANDONED);
     }
 

@@ -108,6 +108,7 @@ impl Proxy {
         });
         if self.begins_program(rank) {
             // The memory of the program before is not this one's.
+            self.dismiss_tools();
             self.observation = self.new_observation();
             self.watch_for_deadlocks();
             if !matches!(self.segment, SegmentState::None) {

@@ -1,6 +1,6 @@
 //! Where a rank has called what it waits in, for people.
 
-use observe::{Modules, Wait};
+use observe::Modules;
 use places::{Place, Resolver};
 
 /// A call of a program.
@@ -27,13 +27,33 @@ impl CallSite {
     }
 }
 
-/// The call that a wait is in. Its innermost frame is the library's own, where that is a file of its own; the next is the
+/// The call that these return addresses lead to. The innermost frame is the library's own, where that is a file of its own; the next is the
 /// program's. In a program that holds the library itself, all are the program's, and the library's come first.
-pub fn of(resolver: &mut Resolver, modules: &Modules, wait: &Wait) -> CallSite {
+pub fn of(resolver: &mut Resolver, modules: &Modules, frames: &[u64]) -> CallSite {
+    outwards(frames.iter().filter_map(|&frame| {
+        let at = modules.place_of(frame)?;
+        Some(resolver.call(&at.module.path, &at.module.build_id, at.offset))
+    }))
+}
+
+/// The call that a thread is in, whose whole stack is this, the innermost frame first. Of one outside of MPI it has the places
+/// alone.
+pub fn of_stack(places: &[Place]) -> CallSite {
+    let program = || places.iter().position(|place| !is_systems(place)).unwrap_or(places.len());
+    let first = inside(places).checked_sub(1).unwrap_or_else(program);
+    outwards(places[first..].iter().cloned())
+}
+
+/// How many frames of a whole stack, from the innermost on, are inside of a call of MPI; 0: it is in none.
+pub fn inside(places: &[Place]) -> usize {
+    let last = places.iter().rposition(|place| is_librarys(place) || entry(place).is_some());
+    last.map_or(0, |last| last + 1)
+}
+
+/// The call that frames lead to, the innermost first.
+fn outwards(places: impl Iterator<Item = Place>) -> CallSite {
     let mut site = CallSite::default();
-    for &frame in &wait.frames {
-        let Some(at) = modules.place_of(frame) else { continue };
-        let place = resolver.call(&at.module.path, &at.module.build_id, at.offset);
+    for place in places {
         let name = entry(&place);
         if name.is_some() || is_librarys(&place) {
             site.call = name.or(site.call);
@@ -72,7 +92,7 @@ fn is_systems(place: &Place) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use observe::{Area, Need};
+    use observe::Area;
     use places::Frame;
 
     #[test]
@@ -91,19 +111,31 @@ mod tests {
     }
 
     #[test]
+    fn a_stack_leads_to_the_call_and_its_place() {
+        let place = |object: &str, function: &str| Place {
+            frames: vec![Frame { function: Some(function.to_owned()), ..Frame::default() }],
+            object: object.into(),
+            ..Place::default()
+        };
+        let (main, start) = (place("a", "main"), place("libc.so.6", "__libc_start_call_main"));
+        let inside = [
+            place("libc.so.6", "syscall"),
+            place("libmpi_abi.so.1", "wait"),
+            place("libmpi_abi.so.1", "PMPI_Recv"),
+        ];
+        let site = of_stack(&[&inside[..], &[place("a", "step"), main.clone(), start.clone()]].concat());
+        assert_eq!((site.call.as_deref(), site.places.len()), (Some("MPI_Recv"), 2));
+        let site = of_stack(&[place("libc.so.6", "nanosleep"), main.clone(), start]);
+        assert_eq!((site.call, site.places), (None, vec![main.to_string()]));
+        assert_eq!(of_stack(&[]).places, Vec::<String>::new());
+    }
+
+    #[test]
     fn a_frame_of_this_program_has_a_name() {
         let section = Area::private(0).unwrap().section(0).unwrap();
         let here = a_frame_of_this_program_has_a_name as *const () as u64 + 8;
         section.note_address(here);
-        let wait = Wait {
-            thread: 1,
-            since: 0,
-            call: String::new(),
-            frames: vec![8, here],
-            need: Need::All,
-            parts: vec![],
-        };
-        let site = of(&mut Resolver::new(), &section.modules(), &wait);
+        let site = of(&mut Resolver::new(), &section.modules(), &[8, here]);
         assert!(site.in_words().starts_with(", at ") && site.in_words().contains("a_frame_of_this_program"));
     }
 }

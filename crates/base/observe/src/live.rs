@@ -1,0 +1,262 @@
+//! What a rank shows of itself while someone looks: counts, and the messages and requests that are not done.
+//!
+//! ```text
+//!   │ ASK │ ANSWERED │ at │ counts: FIGURES │ blocked: threads, their beginnings, total │ of each kind: how many │ lines: LINES x 4 │
+//! ```
+//! **Asking.** ASK is the one word that a rank does not write: a reader puts a number there, another one each time, and 0 when it
+//! looks no more. The rank answers where it makes progress, and where it has slept for long; a rank that computes does not.
+//! Without a question nothing of this is written but where a wait is shown ([`crate::QUIET`]).
+//!
+//! **Lines** are cut after [`LINES`]; the numbers beside them are not.
+
+use std::sync::atomic::{
+    AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+    fence,
+};
+
+/// Lines of a rank at most.
+pub const LINES: usize = 120;
+
+const HEAD: usize = 3;
+const FIGURES: usize = 8;
+const BLOCKED: usize = 3;
+const KINDS: usize = 8;
+const LINE: usize = 4;
+
+pub const WORDS: usize = HEAD + FIGURES + BLOCKED + KINDS + LINES * LINE;
+
+/// What a rank has counted since it began.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Figures {
+    /// Messages sent.
+    pub messages: u64,
+    /// Bytes of payload that its transports have moved for it.
+    pub bytes: u64,
+    /// Receives without a message, now.
+    pub posted: u64,
+    /// Messages without a receive, now.
+    pub unexpected: u64,
+    /// Bytes of memory that the payload of those takes.
+    pub unexpected_bytes: u64,
+}
+
+/// What a line is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Entry {
+    /// A receive that waits for its message.
+    Posted,
+    /// A message that waits for its receive.
+    Unexpected,
+    /// A send that waits for its receive, or for room.
+    Send,
+    /// A message that is being transferred, either way.
+    Transfer,
+    /// A request of another kind: a collective call, a window, a file.
+    Request,
+}
+
+/// The kinds of lines, in the order in which they are shown.
+pub const ENTRIES: [Entry; 5] =
+    [Entry::Posted, Entry::Unexpected, Entry::Send, Entry::Transfer, Entry::Request];
+
+/// A message or request that is not done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Line {
+    /// What it is.
+    pub entry: Entry,
+    /// Rank of the other process in the job; `None`: any, or none of the job.
+    pub rank: Option<u32>,
+    /// The tag; `None`: any, or there is none.
+    pub tag: Option<i32>,
+    /// Context of the communicator; 0: not known.
+    pub context: u32,
+    /// Bytes of the message or of the buffer.
+    pub bytes: u64,
+}
+
+/// All that a rank shows.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Shown {
+    /// The question that it has answered; 0: none yet.
+    pub answered: u64,
+    /// When it wrote that, in nanoseconds of `CLOCK_MONOTONIC`; 0: never.
+    pub at: u64,
+    /// Its counts.
+    pub figures: Figures,
+    /// How many there are of each of [`ENTRIES`].
+    pub counts: [u64; ENTRIES.len()],
+    /// Some of them, in the order of [`ENTRIES`].
+    pub lines: Vec<Line>,
+}
+
+/// The word of the reader.
+pub fn ask(words: &[AtomicU64]) -> &AtomicU64 {
+    &words[0]
+}
+
+/// The owner: the last question that was answered.
+pub fn answered(words: &[AtomicU64]) -> u64 {
+    words[1].load(Relaxed)
+}
+
+/// The owner: writes what it has; one thread at a time. `at`: now. `lines` are taken until there is no room; they are counted all.
+pub fn write(words: &[AtomicU64], at: u64, figures: &Figures, lines: impl Iterator<Item = Line>) {
+    let asked = words[0].load(Acquire);
+    let (head, rest) = words.split_at(HEAD);
+    let (numbers, rest) = rest.split_at(FIGURES);
+    let (_, rest) = rest.split_at(BLOCKED);
+    let (counts, places) = rest.split_at(KINDS);
+    // A reader that sees one of the new words sees that nothing is answered.
+    head[2].store(0, Relaxed);
+    fence(Release);
+    let Figures { messages, bytes, posted, unexpected, unexpected_bytes } = *figures;
+    let figures = [messages, bytes, posted, unexpected, unexpected_bytes];
+    numbers.iter().zip(figures).for_each(|(word, figure)| word.store(figure, Relaxed));
+    let (mut all, mut used) = ([0; ENTRIES.len()], 0);
+    for line in lines {
+        all[line.entry as usize] += 1;
+        if let Some(place) = places.get(used * LINE..(used + 1) * LINE) {
+            write_line(place, &line);
+            used += 1;
+        }
+    }
+    counts.iter().zip(all).for_each(|(word, count)| word.store(count, Relaxed));
+    counts[KINDS - 1].store(used as u64, Relaxed);
+    head[1].store(asked, Relaxed);
+    // Release: pairs with the Acquire in `read`.
+    head[2].store(at.max(1), Release);
+}
+
+/// What the owner has written last; `None`: nothing, or it writes just now.
+pub fn read(words: &[AtomicU64]) -> Option<Shown> {
+    // Acquire: pairs with the last Release in `write`.
+    let at = words[2].load(Acquire);
+    let copy: Vec<u64> = words.iter().map(|word| word.load(Relaxed)).collect();
+    fence(Acquire);
+    if at == 0 || words[2].load(Relaxed) != at {
+        return None;
+    }
+    let (head, rest) = copy.split_at(HEAD);
+    let (numbers, rest) = rest.split_at(FIGURES);
+    let (_, rest) = rest.split_at(BLOCKED);
+    let (counts, places) = rest.split_at(KINDS);
+    let used = usize::try_from(counts[KINDS - 1]).unwrap_or(LINES).min(LINES);
+    let mut shown = Shown { answered: head[1], at, ..Shown::default() };
+    let [messages, bytes, posted, unexpected, unexpected_bytes, ..] = *numbers else { return None };
+    shown.figures = Figures { messages, bytes, posted, unexpected, unexpected_bytes };
+    shown.counts.copy_from_slice(&counts[..ENTRIES.len()]);
+    shown.lines = places.chunks_exact(LINE).take(used).filter_map(read_line).collect();
+    shown.lines.sort_by_key(|line| line.entry as usize);
+    Some(shown)
+}
+
+fn write_line(words: &[AtomicU64], line: &Line) {
+    let flags = line.entry as u64
+        | u64::from(line.rank.is_some()) << 8
+        | u64::from(line.tag.is_some()) << 9
+        | u64::from(line.context) << 32;
+    words[0].store(flags, Relaxed);
+    words[1].store(line.rank.unwrap_or(0).into(), Relaxed);
+    words[2].store(line.tag.unwrap_or(0) as u32 as u64, Relaxed);
+    words[3].store(line.bytes, Relaxed);
+}
+
+fn read_line(words: &[u64]) -> Option<Line> {
+    let &[flags, rank, tag, bytes] = words else { return None };
+    Some(Line {
+        entry: *ENTRIES.get((flags & 0xff) as usize)?,
+        rank: (flags & 1 << 8 != 0).then_some(rank as u32),
+        tag: (flags & 1 << 9 != 0).then_some(tag as u32 as i32),
+        context: (flags >> 32) as u32,
+        bytes,
+    })
+}
+
+/// The owner, any thread: it begins to wait at `now`.
+pub fn begin_blocked(words: &[AtomicU64], now: u64) {
+    let [threads, since, _] = blocked(words);
+    since.fetch_add(now, Relaxed);
+    threads.fetch_add(1, Relaxed);
+}
+
+/// The owner, the thread that began to wait at `since`: it goes on at `now`.
+pub fn end_blocked(words: &[AtomicU64], since: u64, now: u64) {
+    let [threads, beginnings, total] = blocked(words);
+    threads.fetch_sub(1, Relaxed);
+    beginnings.fetch_sub(since, Relaxed);
+    total.fetch_add(now.saturating_sub(since), Relaxed);
+}
+
+/// How many threads wait at `now`, and nanoseconds for which threads have waited since somebody looks; a few more or less while
+/// the owner writes.
+pub fn blocked_until(words: &[AtomicU64], now: u64) -> (u64, u64) {
+    let [threads, since, total] = blocked(words).map(|word| word.load(Relaxed));
+    (threads, total.wrapping_add(threads.wrapping_mul(now)).wrapping_sub(since))
+}
+
+fn blocked(words: &[AtomicU64]) -> [&AtomicU64; BLOCKED] {
+    let [first, second, third, ..] = &words[HEAD + FIGURES..] else { unreachable!("the words are as many") };
+    [first, second, third]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn empty() -> Vec<AtomicU64> {
+        (0..WORDS).map(|_| AtomicU64::new(0)).collect()
+    }
+
+    fn line(number: u32) -> Line {
+        let entry = ENTRIES[number as usize % ENTRIES.len()];
+        Line {
+            entry,
+            rank: (number % 3 != 0).then_some(number),
+            tag: Some(-(number as i32)),
+            context: number,
+            bytes: 8,
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let words = empty();
+        assert_eq!(read(&words), None);
+        ask(&words).store(7, Relaxed);
+        let figures = Figures { messages: 1, bytes: 2, posted: 3, unexpected: 4, unexpected_bytes: 5 };
+        write(&words, 99, &figures, (0..5).map(line));
+        let shown = read(&words).unwrap();
+        assert_eq!((shown.answered, shown.at, shown.figures, shown.counts), (7, 99, figures, [1; 5]));
+        assert_eq!(shown.lines, (0..5).map(line).collect::<Vec<_>>());
+        assert_eq!(answered(&words), 7);
+    }
+
+    #[test]
+    fn lines_are_cut_and_counted() {
+        let words = empty();
+        write(&words, 1, &Figures::default(), (0..1000).map(line));
+        let shown = read(&words).unwrap();
+        assert_eq!((shown.lines.len(), shown.counts), (LINES, [200; 5]));
+    }
+
+    #[test]
+    fn no_word_is_believed() {
+        let words = empty();
+        words.iter().for_each(|word| word.store(u64::MAX, Relaxed));
+        assert_eq!(read(&words).unwrap().lines, []);
+        blocked_until(&words, u64::MAX);
+    }
+
+    #[test]
+    fn waits_of_several_threads_add_up() {
+        let words = empty();
+        begin_blocked(&words, 100);
+        begin_blocked(&words, 110);
+        assert_eq!(blocked_until(&words, 120), (2, 30));
+        end_blocked(&words, 100, 130);
+        assert_eq!(blocked_until(&words, 140), (1, 60));
+        end_blocked(&words, 110, 140);
+        assert_eq!(blocked_until(&words, 200), (0, 60));
+    }
+}

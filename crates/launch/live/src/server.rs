@@ -1,0 +1,76 @@
+//! The side of the job.
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
+
+use platform::memory_file::MemoryFile;
+use pmi::{scm, socket};
+
+use crate::directory;
+
+/// What a message to a tool begins with.
+pub const GREETING: &[u8] = b"alhena live 1\n";
+
+/// The socket of a job.
+#[derive(Debug)]
+pub struct Listener {
+    listener: UnixListener,
+    path: PathBuf,
+}
+
+impl Listener {
+    /// Opens the socket of the job `number`, which no tool waits for.
+    ///
+    /// # Errors
+    /// The system's. A job runs as well without it.
+    pub fn open(number: i32) -> io::Result<Listener> {
+        let path = directory::own()?.join(number.to_string());
+        // What a killed job with the same number has left.
+        let _ = fs::remove_file(&path);
+        let listener = UnixListener::bind(&path)?;
+        listener.set_nonblocking(true)?;
+        Ok(Listener { listener, path })
+    }
+
+    /// The next tool that has connected, if it is of the same user; `None`: there is none now. Its connection never blocks.
+    pub fn accept(&self) -> Option<OwnedFd> {
+        loop {
+            let (stream, _) = self.listener.accept().ok()?;
+            if socket::peer_of_same_user(stream.as_fd()).is_ok() && stream.set_nonblocking(true).is_ok() {
+                return Some(stream.into());
+            }
+        }
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.listener.as_fd()
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        // It may be gone with its directory, at the end of the user's session.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Sends a tool what there is of a job: its description and its observation memory, if the ranks have one.
+///
+/// # Errors
+/// The system's; then the tool gets nothing, or is gone.
+pub fn send(to: BorrowedFd<'_>, description: &str, memory: Option<&MemoryFile>) -> io::Result<()> {
+    let text = MemoryFile::create(description.len() as u64)?;
+    text.allocate()?;
+    text.write(0, description.as_bytes())?;
+    let files: Vec<BorrowedFd<'_>> =
+        [Some(&text), memory].into_iter().flatten().map(|file| file.fd.as_fd()).collect();
+    match scm::send(to, GREETING, &files)? {
+        sent if sent == GREETING.len() => Ok(()),
+        _ => Err(io::ErrorKind::WriteZero.into()),
+    }
+}

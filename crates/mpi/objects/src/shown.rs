@@ -1,0 +1,59 @@
+//! What this process shows of itself to those who look while it runs (`observe`, `alhena top` and others): what it has
+//! counted, and what is not done.
+
+use std::sync::LazyLock;
+
+use bml::Count;
+use mca::Quantity;
+use observe::live::Entry;
+use observe::{Figures, Line, Section};
+use pml::OpenKind;
+
+use crate::reason;
+use crate::state::State;
+
+/// The counts of bytes that transports have.
+static BYTES: LazyLock<Vec<Count>> =
+    LazyLock::new(|| bml::counts().into_iter().filter(|count| count.quantity == Quantity::Sum).collect());
+
+/// Answers a reader that has asked.
+#[cold]
+pub fn answer(state: &State) {
+    if let Some(section) = observe::own() {
+        show(state, section);
+    }
+}
+
+/// Writes all that there is.
+pub fn show(state: &State, section: &Section) {
+    let mut lines = Vec::new();
+    state.p2p.each_open(&mut |open| {
+        lines.push(Line {
+            entry: match open.kind {
+                OpenKind::Posted => Entry::Posted,
+                OpenKind::Unexpected => Entry::Unexpected,
+                OpenKind::Send => Entry::Send,
+                OpenKind::Transfer => Entry::Transfer,
+            },
+            rank: open.peer.and_then(|peer| reason::rank_of(state, peer)),
+            tag: (open.tag != abi::ANY_TAG).then_some(open.tag),
+            context: open.context,
+            bytes: open.bytes,
+        });
+    });
+    let others =
+        state.requests.iter().filter(|operation| operation.is_active() && operation.stands_for().is_none());
+    let other = |_| Line { entry: Entry::Request, rank: None, tag: None, context: 0, bytes: 0 };
+    section.show(&figures(state), lines.into_iter().chain(others.map(other)));
+}
+
+fn figures(state: &State) -> Figures {
+    let counters = state.p2p.counters();
+    Figures {
+        messages: counters.eager_sends + counters.sync_sends + counters.offers,
+        bytes: BYTES.iter().map(|count| (count.read)(&state.p2p.bml)).sum(),
+        posted: counters.posted_length,
+        unexpected: counters.unexpected_length,
+        unexpected_bytes: counters.unexpected_bytes,
+    }
+}
