@@ -5,6 +5,8 @@ mod bench;
 mod check;
 mod doctor;
 mod info;
+mod live;
+mod numbers;
 mod prefix;
 mod profile;
 mod simulate;
@@ -38,6 +40,14 @@ enum Command {
     Check(check::Arguments),
     /// Shows or compares profiles that mpiexec -profile has written
     Profile(profile::Arguments),
+    /// Lists the running jobs of this user on this host
+    Jobs(live::jobs::Arguments),
+    /// Shows what the ranks of a running job do
+    Top(live::top::Arguments),
+    /// Shows where the ranks of a running job are: their call stacks
+    Stacks(live::stacks::Arguments),
+    /// Shows the messages and requests of a running job that are not done
+    Queues(live::queues::Arguments),
     /// Joins a job whose `mpiexec -listen` waits for workers
     Worker(worker::Arguments),
     /// Writes the manual pages of this program to a directory
@@ -58,6 +68,10 @@ fn main() -> ExitCode {
         Command::Sim(arguments) => simulate::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Profile(arguments) => profile::run(&arguments),
+        Command::Jobs(arguments) => live::jobs::run(&arguments),
+        Command::Top(arguments) => live::top::run(&arguments),
+        Command::Stacks(arguments) => live::stacks::run(&arguments),
+        Command::Queues(arguments) => live::queues::run(&arguments),
         Command::Worker(arguments) => worker::run(&arguments),
         Command::Manual { directory } => {
             clap_mangen::generate_to(<Cli as clap::CommandFactory>::command(), directory).map_err(Into::into)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::data::{Report, Sum, base};
-use super::numbers::{bytes, percent, time};
+use crate::numbers::{bytes, percent, time};
 
 /// What a place is called in both runs: lines move when a program is changed, so functions are what stays. The line is
 /// shown of the later run.

@@ -11,7 +11,6 @@ mod collect;
 mod compare;
 mod data;
 mod error;
-mod numbers;
 mod page;
 mod picture;
 mod text;

@@ -6,8 +6,8 @@
 use std::fmt::Write;
 
 use super::data::{End, Report, Site};
-use super::numbers::{bytes, date, percent, range, time};
 use super::picture;
+use crate::numbers::{bytes, date, percent, range, time};
 
 /// Places that the page shows; the text and the JSON have all.
 const PLACES: usize = 100;

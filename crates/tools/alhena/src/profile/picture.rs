@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use super::data::Report;
-use super::numbers::{bytes, percent, range, time};
 use super::page::escape;
+use crate::numbers::{bytes, percent, range, time};
 
 /// Functions that have a colour of their own; the others share one.
 const COLOURS: usize = 9;

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::data::{Bin, End, Report, Site, SiteOfRank, Sum};
-use super::numbers::{date, percent, three};
+use crate::numbers::{date, percent, three};
 
 /// Rows of the tables of the most important places.
 const TOP: usize = 20;

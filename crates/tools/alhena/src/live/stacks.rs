@@ -1,0 +1,157 @@
+//! `alhena stacks`: where the ranks of a running job are. Ranks that are at the same place are shown once.
+
+use std::io::{self, Write};
+
+use live::Connection;
+use places::{Place, Resolver};
+use serde::Serialize;
+use stacks::Sampler;
+
+use super::error::Error;
+use super::{Which, ranks};
+
+/// Shows where the ranks of a running job are: their call stacks
+#[derive(clap::Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    which: Which,
+    /// Only these ranks
+    #[arg(long, value_delimiter = ',')]
+    ranks: Vec<u32>,
+    /// Also the frames inside the MPI library and the threads that are its own
+    #[arg(long)]
+    full: bool,
+    /// By a debugger, gdb or eu-stack, which shows arguments as well
+    #[arg(long, conflicts_with_all = ["full", "json"])]
+    debugger: bool,
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// A stack, and the ranks that have it.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct Group {
+    /// Number of the thread in its process: 0 for the first.
+    thread: usize,
+    /// Its name.
+    name: String,
+    ranks: Vec<u32>,
+    /// The innermost first.
+    frames: Vec<String>,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
+    let connection = arguments.which.open()?;
+    let wanted: Vec<(u32, i32)> = connection
+        .description
+        .ranks
+        .iter()
+        .filter(|rank| !rank.is_over && (arguments.ranks.is_empty() || arguments.ranks.contains(&rank.rank)))
+        .map(|rank| (rank.rank, rank.pid))
+        .collect();
+    let mut out = io::stdout();
+    if arguments.debugger {
+        let pids: Vec<i32> = wanted.iter().map(|&(_, pid)| pid).collect();
+        for ((rank, pid), text) in wanted.iter().zip(rte::stack_traces(&pids)) {
+            writeln!(out, "rank {rank} (process {pid}) {text}")?;
+        }
+        return Ok(());
+    }
+    let (groups, failed) = take(&wanted, arguments.full);
+    if let (true, Some((_, source))) = (groups.is_empty(), failed.into_iter().next()) {
+        let next = stacks::advice(&source);
+        return Err(Error::NoStacks { job: connection.description.number, source, next }.into());
+    }
+    match arguments.json {
+        true => writeln!(out, "{}", serde_json::to_string_pretty(&groups)?)?,
+        false => show(&mut out, &connection, &groups)?,
+    }
+    Ok(())
+}
+
+/// The stacks of these ranks, folded, and the ranks that have none.
+fn take(wanted: &[(u32, i32)], full: bool) -> (Vec<Group>, Vec<(u32, io::Error)>) {
+    let (mut sampler, mut resolver) = (Sampler::new(), Resolver::new());
+    let (mut groups, mut failed) = (Vec::new(), Vec::new());
+    for &(rank, pid) in wanted {
+        let stacks = match sampler.process(pid) {
+            Ok(stacks) => stacks,
+            Err(error) => {
+                failed.push((rank, error));
+                continue;
+            }
+        };
+        for (number, stack) in stacks.into_iter().enumerate() {
+            if !full && number > 0 && stack.name.starts_with("alhena") {
+                continue;
+            }
+            let places: Vec<Place> = stack.frames.iter().map(|frame| frame.place(&mut resolver)).collect();
+            let frames =
+                if full { places.iter().map(Place::to_string).collect() } else { shortened(&places) };
+            fold(&mut groups, Group { thread: number, name: stack.name, ranks: vec![rank], frames });
+        }
+    }
+    groups.sort_by_key(|group| {
+        (group.thread > 0, std::cmp::Reverse(group.ranks.len()), group.ranks.first().copied())
+    });
+    (groups, failed)
+}
+
+fn fold(groups: &mut Vec<Group>, one: Group) {
+    // Threads beside the first have no order of their own.
+    let is_it = |group: &&mut Group| (group.thread == 0, &group.frames) == (one.thread == 0, &one.frames);
+    match groups.iter_mut().find(is_it) {
+        Some(group) if group.ranks.last() == one.ranks.first() => {}
+        Some(group) => group.ranks.extend(one.ranks),
+        None => groups.push(one),
+    }
+}
+
+/// A stack as the program's author sees it: the call of MPI instead of what is inside it.
+fn shortened(places: &[Place]) -> Vec<String> {
+    let site = live::call_site::of_stack(places);
+    let inside = live::call_site::inside(places);
+    let call = site.call.filter(|_| inside > 0).map(|call| format!("{call} (waits or works inside MPI)"));
+    call.into_iter().chain(places[inside..].iter().map(Place::to_string)).collect()
+}
+
+fn show(out: &mut impl Write, connection: &Connection, groups: &[Group]) -> io::Result<()> {
+    let all = connection.description.ranks.len();
+    for group in groups {
+        let Group { thread, name, ranks, frames } = group;
+        let count = match ranks.len() {
+            1 => format!("rank {}", ranks::list(ranks)),
+            some => format!("{some} of {all} ranks: {}", ranks::list(ranks)),
+        };
+        let which = if *thread == 0 { String::new() } else { format!(", thread {name}") };
+        writeln!(out, "{count}{which}")?;
+        for (number, frame) in frames.iter().enumerate() {
+            writeln!(out, "  #{number:<2} {frame}")?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_stacks_are_one() {
+        let group = |rank, thread, frame: &str| Group {
+            thread,
+            name: "a".into(),
+            ranks: vec![rank],
+            frames: vec![frame.into()],
+        };
+        let mut groups = Vec::new();
+        for one in [group(0, 0, "x"), group(1, 0, "y"), group(2, 0, "x"), group(2, 1, "x"), group(2, 2, "x")]
+        {
+            fold(&mut groups, one);
+        }
+        let ranks: Vec<_> = groups.iter().map(|group| group.ranks.clone()).collect();
+        assert_eq!(ranks, [vec![0, 2], vec![1], vec![2]]);
+    }
+}

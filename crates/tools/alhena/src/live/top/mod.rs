@@ -1,0 +1,64 @@
+//! `alhena top`: what the ranks of a running job do, again and again on a terminal, or once.
+//!
+//! ```text
+//!   sample   counts of the observation memory, /proc, stacks ─► Moment
+//!   table    two moments ─► a row for each rank: state, call and place, bytes/s, messages/s, share of waiting
+//!   page     rows as text           screen   rows on a terminal, keys
+//! ```
+
+mod page;
+mod sample;
+mod screen;
+mod table;
+
+use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
+
+use sample::Sampler;
+use table::{Order, Table};
+
+use super::Which;
+use super::error::Error;
+
+/// Shows what the ranks of a running job do
+#[derive(clap::Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    which: Which,
+    /// Seconds between two looks
+    #[arg(long, default_value_t = 1.0, value_parser = seconds)]
+    interval: f64,
+    /// What the rows are ordered by
+    #[arg(long, value_enum, default_value_t = Order::Rank)]
+    sort: Order,
+    /// One page, also on a terminal
+    #[arg(long)]
+    once: bool,
+    /// Do not stop the ranks, for microseconds, to see where they are: only what has waited for a second has a place
+    #[arg(long)]
+    no_stacks: bool,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let value: f64 = text.parse().map_err(|error| format!("{error}"))?;
+    if (0.1..=3600.0).contains(&value) { Ok(value) } else { Err("it is between 0.1 and 3600".to_owned()) }
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
+    let connection = arguments.which.open()?;
+    let interval = Duration::from_secs_f64(arguments.interval);
+    let mut sampler = Sampler::new(connection, !arguments.no_stacks);
+    let mut out = io::stdout();
+    if !arguments.once && out.is_terminal() && io::stdin().is_terminal() {
+        return Ok(screen::run(sampler, interval, arguments.sort)?);
+    }
+    let before = sampler.sample();
+    std::thread::sleep(interval);
+    let now = sampler.sample();
+    if sampler.is_over() {
+        return Err(Error::Ended { job: sampler.description().number }.into());
+    }
+    let table = Table::new(sampler.description(), &before, &now, arguments.sort);
+    Ok(out.write_all(page::page(&table).as_bytes())?)
+}

@@ -1,0 +1,114 @@
+//! What is seen of the ranks at a moment.
+
+use std::time::{Duration, Instant};
+
+use live::call_site::{self, CallSite};
+use live::{Connection, Description};
+use observe::{Figures, Section, State};
+use places::{Place, Resolver};
+use stacks::Sampler as Stacks;
+
+use crate::live::process::{self, Process};
+
+/// Ranks of which stacks are taken each time; beyond, that would take longer than it is true.
+const MOST_STACKS: usize = 64;
+
+/// Ranks that make progress answer within this time; the counts of others are those that they have shown last.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// All ranks of this host at a moment.
+#[derive(Clone, Debug)]
+pub struct Moment {
+    /// When it was.
+    pub at: Instant,
+    /// The ranks, in order.
+    pub ranks: Vec<RankAt>,
+}
+
+/// A rank at a moment.
+#[derive(Clone, Debug, Default)]
+pub struct RankAt {
+    /// Whether it is between `MPI_Init` and `MPI_Finalize`; `None`: it shows nothing.
+    pub state: Option<State>,
+    /// Its process; `None`: it has ended.
+    pub process: Option<Process>,
+    /// What it has counted.
+    pub figures: Figures,
+    /// Threads that wait.
+    pub waiting: u64,
+    /// Nanoseconds for which its threads have waited.
+    pub waited: u64,
+    /// It has waited for longer than the tool looks, so that this is not in `waited`.
+    pub sleeps: bool,
+    /// The call that it is in, and its place.
+    pub call: Option<String>,
+    /// The place of that call, or where it computes.
+    pub place: Option<String>,
+}
+
+/// Looks at a job.
+pub struct Sampler {
+    connection: Connection,
+    sections: Vec<Section>,
+    stacks: Option<Stacks>,
+    resolver: Resolver,
+}
+
+impl Sampler {
+    /// Looks at the job of a connection. `stacks`: its ranks may be stopped for some microseconds.
+    pub fn new(connection: Connection, stacks: bool) -> Sampler {
+        let sections = crate::live::queues::sections(&connection).collect();
+        let stacks = stacks && connection.description.ranks.len() <= MOST_STACKS;
+        Sampler { connection, sections, stacks: stacks.then(Stacks::new), resolver: Resolver::new() }
+    }
+
+    /// What the job is.
+    pub fn description(&self) -> &Description {
+        &self.connection.description
+    }
+
+    /// Whether it has ended.
+    pub fn is_over(&self) -> bool {
+        self.connection.is_over()
+    }
+
+    /// The ranks now.
+    pub fn sample(&mut self) -> Moment {
+        let question = platform::clock::nanoseconds().max(1);
+        self.sections.iter().for_each(|section| section.ask(question));
+        std::thread::sleep(PATIENCE);
+        let at = Instant::now();
+        let ranks = (0..self.connection.description.ranks.len()).map(|slot| self.rank(slot)).collect();
+        Moment { at, ranks }
+    }
+
+    fn rank(&mut self, slot: usize) -> RankAt {
+        let pid = self.connection.description.ranks[slot].pid;
+        let process = process::of(pid).filter(|process| !matches!(process.state, 'Z' | 'X'));
+        let mut rank = RankAt { process, ..RankAt::default() };
+        let now = platform::clock::nanoseconds();
+        let mut shown = CallSite::default();
+        if let Some(section) = self.sections.get(slot) {
+            rank.state = Some(section.state());
+            rank.figures = section.shown().unwrap_or_default().figures;
+            (rank.waiting, rank.waited) = section.blocked(now);
+            if let Some(first) = section.waits().first() {
+                rank.sleeps = true;
+                shown = call_site::of(&mut self.resolver, &section.modules(), &first.wait.frames);
+                shown.call.get_or_insert_with(|| first.wait.call.clone());
+            }
+        }
+        // What it has shown itself needs no stop.
+        let site =
+            if rank.sleeps || rank.process.is_none() { shown } else { self.stack(pid).unwrap_or(shown) };
+        rank.place = site.places.first().cloned();
+        rank.call = site.call.filter(|call| !call.is_empty());
+        rank
+    }
+
+    fn stack(&mut self, pid: i32) -> Option<CallSite> {
+        let stack = self.stacks.as_mut()?.thread(pid, pid).ok()?;
+        let places: Vec<Place> = stack.frames.iter().map(|frame| frame.place(&mut self.resolver)).collect();
+        Some(call_site::of_stack(&places))
+    }
+}

@@ -1,0 +1,187 @@
+//! The rows of `alhena top`.
+
+use live::Description;
+use observe::State;
+
+use super::sample::{Moment, RankAt};
+use crate::live::process::ticks_per_second;
+
+/// What rows are ordered by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Order {
+    /// The rank
+    Rank,
+    /// The share of waiting, the largest first
+    Waiting,
+    /// Bytes in a second, the most first
+    Bytes,
+}
+
+impl Order {
+    /// The next one, for a key.
+    pub fn next(self) -> Order {
+        match self {
+            Order::Rank => Order::Waiting,
+            Order::Waiting => Order::Bytes,
+            Order::Bytes => Order::Rank,
+        }
+    }
+}
+
+/// A rank between two looks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    pub rank: u32,
+    pub pid: i32,
+    /// `computes`, `waits`, `stopped`, `ended` …
+    pub state: &'static str,
+    /// The call that it is in; empty: in none.
+    pub call: String,
+    /// The place of the call, or where it computes.
+    pub place: String,
+    /// Bytes in a second.
+    pub bytes: f64,
+    /// Messages in a second.
+    pub messages: f64,
+    /// Share of the time in which it waited, from 0 to 1.
+    pub waiting: f64,
+    /// Processors that it kept busy.
+    pub processors: f64,
+    /// Messages without a receive.
+    pub unexpected: u64,
+}
+
+/// All rows, and what goes for all of them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    pub title: String,
+    pub rows: Vec<Row>,
+    /// Sums of all rows.
+    pub bytes: f64,
+    pub messages: f64,
+    /// Mean share of waiting.
+    pub waiting: f64,
+    /// By how much the rank that waits least works more than the mean, as a share of its work: what would be won if all worked
+    /// alike.
+    pub imbalance: f64,
+}
+
+impl Table {
+    /// What has happened between two looks.
+    pub fn new(job: &Description, before: &Moment, now: &Moment, order: Order) -> Table {
+        let seconds = now.at.duration_since(before.at).as_secs_f64().max(1e-3);
+        let ranks = job.ranks.iter().zip(before.ranks.iter().zip(&now.ranks));
+        let mut rows: Vec<Row> =
+            ranks.map(|(it, (then, now))| row(it.rank, it.pid, then, now, seconds)).collect();
+        let live: Vec<f64> = rows.iter().filter(|row| row.state != "ended").map(|row| row.waiting).collect();
+        let waiting = live.iter().sum::<f64>() / live.len().max(1) as f64;
+        let most = live.iter().map(|share| 1.0 - share).fold(0.0, f64::max);
+        match order {
+            Order::Rank => rows.sort_by_key(|row| row.rank),
+            Order::Waiting => rows.sort_by(|a, b| b.waiting.total_cmp(&a.waiting).then(a.rank.cmp(&b.rank))),
+            Order::Bytes => rows.sort_by(|a, b| b.bytes.total_cmp(&a.bytes).then(a.rank.cmp(&b.rank))),
+        }
+        Table {
+            title: title(job),
+            bytes: rows.iter().map(|row| row.bytes).sum(),
+            messages: rows.iter().map(|row| row.messages).sum(),
+            waiting,
+            imbalance: if most > 0.0 { (most - (1.0 - waiting)) / most } else { 0.0 },
+            rows,
+        }
+    }
+}
+
+fn title(job: &Description) -> String {
+    let mut programs: Vec<&str> = job.ranks.iter().map(|rank| &*rank.program).collect();
+    programs.dedup();
+    let ranks = match job.size as usize == job.ranks.len() {
+        true => format!("{} ranks", job.size),
+        false => format!("{} of {} ranks, on {} hosts", job.ranks.len(), job.size, job.hosts),
+    };
+    let time = crate::live::jobs::since(job.began);
+    format!("job {} on {}: {ranks} of {}, {time}", job.number, job.host, programs.join(" : "))
+}
+
+fn row(rank: u32, pid: i32, then: &RankAt, now: &RankAt, seconds: f64) -> Row {
+    let rate = |then: u64, now: u64| now.saturating_sub(then) as f64 / seconds;
+    let ticks = |at: &RankAt| at.process.map_or(0, |process| process.ticks);
+    let counted = rate(then.waited, now.waited) / 1e9;
+    Row {
+        rank,
+        pid,
+        state: state(now),
+        call: now.call.clone().unwrap_or_default(),
+        place: now.place.clone().unwrap_or_default(),
+        bytes: rate(then.figures.bytes, now.figures.bytes),
+        messages: rate(then.figures.messages, now.figures.messages),
+        waiting: if now.sleeps && then.sleeps && now.waiting == 0 { 1.0 } else { counted.clamp(0.0, 1.0) },
+        processors: rate(ticks(then), ticks(now)) / ticks_per_second() as f64,
+        unexpected: now.figures.unexpected,
+    }
+}
+
+fn state(rank: &RankAt) -> &'static str {
+    let Some(process) = rank.process else { return "ended" };
+    match (process.state, rank.state) {
+        ('T' | 't', _) => "stopped",
+        (_, Some(State::Finalized)) => "finalized",
+        (_, Some(State::Before) | None) => "no MPI yet",
+        _ if rank.sleeps || rank.waiting > 0 => "waits",
+        ('D', _) => "waits for disk",
+        _ if rank.call.is_some() => "in MPI",
+        ('S', _) => "sleeps",
+        _ => "computes",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::live::process::Process;
+    use live::RankOf;
+    use observe::Figures;
+    use std::time::{Duration, Instant};
+
+    pub fn moment(at: Instant, share: u64) -> Moment {
+        let rank = |rank: u64| RankAt {
+            state: Some(State::Running),
+            process: Some(Process { state: 'R', ticks: share }),
+            figures: Figures { messages: 10 * share, bytes: (rank + 1) * 1000 * share, ..Figures::default() },
+            waited: rank * share * 500_000_000,
+            ..RankAt::default()
+        };
+        Moment { at, ranks: vec![rank(0), rank(1)] }
+    }
+
+    pub fn job() -> Description {
+        let rank = |rank| RankOf { rank, pid: 100 + rank as i32, is_over: false, program: "./a".into() };
+        Description {
+            number: 7,
+            host: "here".into(),
+            size: 2,
+            hosts: 1,
+            ranks: vec![rank(0), rank(1)],
+            ..Description::default()
+        }
+    }
+
+    #[test]
+    fn rates_are_those_between_two_looks() {
+        let begin = Instant::now();
+        let (before, now) = (moment(begin, 0), moment(begin + Duration::from_secs(2), 2));
+        let table = Table::new(&job(), &before, &now, Order::Waiting);
+        let [first, second] = &table.rows[..] else { panic!() };
+        assert_eq!((first.rank, first.waiting, first.bytes, first.messages), (1, 0.5, 2000.0, 10.0));
+        assert_eq!((second.rank, second.waiting, second.state), (0, 0.0, "computes"));
+        assert_eq!((table.waiting, table.imbalance, table.messages), (0.25, 0.25, 20.0));
+        assert!(table.title.starts_with("job 7 on here: 2 ranks of ./a"), "{}", table.title);
+    }
+
+    #[test]
+    fn nothing_divides_by_nothing() {
+        let now = Moment { at: Instant::now(), ranks: vec![RankAt::default(); 2] };
+        let table = Table::new(&job(), &now, &now, Order::Bytes);
+        assert_eq!((table.rows[0].state, table.imbalance), ("ended", 0.0));
+    }
+}
