@@ -100,6 +100,8 @@ impl Progress for Counter {
         false
     }
 
+    fn show(&self, _: &observe::Section) {}
+
     fn request(&self, _: pml::ReqId) -> engine::Reason {
         engine::Reason::outside()
     }

@@ -180,6 +180,8 @@ impl Progress for State {
         false
     }
 
+    fn show(&self, _: &observe::Section) {}
+
     fn request(&self, _: pml::ReqId) -> engine::Reason {
         engine::Reason::outside()
     }
