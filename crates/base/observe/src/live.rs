@@ -212,7 +212,7 @@ mod tests {
         let entry = ENTRIES[number as usize % ENTRIES.len()];
         Line {
             entry,
-            rank: (number % 3 != 0).then_some(number),
+            rank: (!number.is_multiple_of(3)).then_some(number),
             tag: Some(-(number as i32)),
             context: number,
             bytes: 8,

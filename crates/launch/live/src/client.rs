@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -64,7 +64,7 @@ pub fn jobs() -> Vec<Connection> {
     jobs
 }
 
-fn number(path: &PathBuf) -> Option<i32> {
+fn number(path: &Path) -> Option<i32> {
     path.file_name()?.to_str()?.parse().ok()
 }
 

@@ -7,12 +7,13 @@ mod deadlocks;
 mod ending;
 mod forward;
 mod libraries;
-mod live;
 mod observation;
 mod rank;
 mod report;
+mod serve_tools;
 mod start;
 mod suspects;
+mod tools;
 mod uplink;
 mod wire_up;
 
@@ -40,6 +41,7 @@ use crate::tree;
 use clock::Clock;
 use pmi::server::Server;
 use rank::Rank;
+use tools::Tools;
 use uplink::{ABANDONED, Uplink};
 
 /// Bytes read at a time.
@@ -66,7 +68,7 @@ pub(crate) struct Proxy {
     /// MPI programs that have begun in the place of a rank, one after the other; the most of all ranks.
     program: u32,
     callers: callers::Callers,
-    live: live::Live,
+    tools: Tools,
     /// Hosts that ranks of this one do not reach.
     suspects: suspects::Suspects,
     /// The watching mpiexec.
@@ -209,7 +211,7 @@ impl Proxy {
             poller.watch(&*parent.link, Token::Spawner)?;
         }
         let callers = callers::Callers::new(&poller)?;
-        let live = live::Live::open(parent.pid().as_raw_nonzero().get(), &poller);
+        let tools = Tools::open(parent.pid().as_raw_nonzero().get(), &poller);
         let feed = up.as_ref().map(|_| uplink::feed(&job, &poller)).transpose()?;
         if let Some((link, _)) = up {
             poller.watch(&*link, Token::Link(0))?;
@@ -237,7 +239,7 @@ impl Proxy {
             deadlocks: deadlock::Finder::default(),
             program: 0,
             callers,
-            live,
+            tools,
             suspects: suspects::Suspects::default(),
             buffer: vec![0; CHUNK],
             oom_kills: None,
@@ -401,7 +403,7 @@ impl Proxy {
             );
             self.flush_consoles();
         }
-        self.live.close();
+        self.tools.close();
         std::process::exit(ABANDONED);
     }
 

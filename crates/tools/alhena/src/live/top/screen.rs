@@ -199,7 +199,9 @@ mod tests {
             "{first}"
         );
         assert!(first.contains("rows 1 to 5 of 20"), "{first}");
-        (0..9).for_each(|_| drop(view.key(KeyEvent::from(KeyCode::PageDown))));
+        for _ in 0..9 {
+            view.key(KeyEvent::from(KeyCode::PageDown));
+        }
         assert!(screen(&mut view).contains("rows 16 to 20 of 20"));
         assert!(matches!(view.key(KeyEvent::from(KeyCode::Char('q'))), Wish::Leave));
     }
