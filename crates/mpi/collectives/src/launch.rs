@@ -55,7 +55,7 @@ pub(super) fn set_up(
     }
     let mut guard = t.lock();
     let state = &mut *guard;
-    let start = match mode.start() {
+    let mut start = match mode.start() {
         Start::Persistent if !is_neighbourhood(coll) && may_share(state, state.comm(comm)?) => {
             Start::InOwnArea
         }
@@ -64,6 +64,13 @@ pub(super) fn set_up(
     let mut running = kept::find(state, comm)?.spare(coll, comm);
     match running.set_up(state, coll, start, fill) {
         Ok(()) => {
+            if start == Start::InOwnArea && !running.gains_from_area() {
+                // A forced algorithm may need the area all the same.
+                match running.choose(state, Start::Persistent) {
+                    Ok(()) => start = Start::Persistent,
+                    Err(_) => running.choose(state, start)?,
+                }
+            }
             let votes = blocking || start == Start::InOwnArea;
             let direct = votes && running.wants_vote(kept::find(state, comm)?);
             let online = start == Start::Blocking && state.params.tuned.online;

@@ -112,6 +112,11 @@ impl Running {
         Ok(())
     }
 
+    /// Whether the rounds of a persistent call had better be in an area of their own.
+    pub fn gains_from_area(&self) -> bool {
+        self.signature.as_ref().is_some_and(|signature| select::gains_from_area(signature.query()))
+    }
+
     /// Whether the processes should first ask each other if they can read each other's memory.
     pub fn wants_vote(&self, kept: &CollState) -> bool {
         self.signature.as_ref().is_some_and(|signature| signature.query().area && kept.direct.is_none())
