@@ -11,6 +11,7 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use crate::console::reopen;
+use crate::limits;
 use crate::poller::{Poller, Token};
 
 /// Bytes read at a time.
@@ -156,9 +157,12 @@ pub fn above_standard(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     }
 }
 
-/// `/dev/null`; the error names it.
+/// `/dev/null`; the error names it, unless a limit is behind it and has its own advice.
 pub fn null() -> io::Result<OwnedFd> {
-    let named = |error: io::Error| io::Error::new(error.kind(), format!("/dev/null: {error}"));
+    let named = |error: io::Error| match limits::advice(&error) {
+        Some(_) => error,
+        None => io::Error::new(error.kind(), format!("/dev/null: {error}")),
+    };
     Ok(File::open("/dev/null").map_err(named)?.into())
 }
 
