@@ -188,7 +188,7 @@ pub fn end_blocked(words: &[AtomicU64], since: u64, now: u64) {
     total.fetch_add(now.saturating_sub(since), Relaxed);
 }
 
-/// How many threads wait at `now`, and nanoseconds for which threads have waited since somebody looks; a few more or less while
+/// How many threads wait at `now`, and nanoseconds for which threads have waited since a tool looks; a few more or less while
 /// the owner writes.
 pub fn blocked_until(words: &[AtomicU64], now: u64) -> (u64, u64) {
     let [threads, since, total] = blocked(words).map(|word| word.load(Relaxed));

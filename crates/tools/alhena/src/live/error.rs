@@ -6,8 +6,8 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(
-        "looking for the job: there is none\n  seen: no job of this user runs on this host\n  next: start one with mpiexec, or look on the \
-         host where its ranks run"
+        "looking for the job: there is none\n  seen: no job of this user runs on this host\n  next: start one with mpiexec, or run this on the \
+         host where its ranks are"
     )]
     NoJob,
     #[error(
