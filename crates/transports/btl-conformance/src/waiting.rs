@@ -1,6 +1,6 @@
 //! Waiting: congestion, arming, and sleep in earnest.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use btl::{Access, Btl, Event, Peer, Sleep};
 use platform::{descriptor, futex};
@@ -264,10 +264,20 @@ pub fn a_sleeping_pair_talks<B: Btl + Send>(mut world: Endpoints<B>) {
     }
     let last = world.receiver();
     let (left, right) = world.ends.split_at_mut(last);
+    let done = &AtomicUsize::new(0);
+    let run = move |end: &mut B, peer: Peer, first: bool| {
+        talk(end, peer, first);
+        // What a transport has taken may still need its sender's turns to leave, also a second time.
+        done.fetch_add(1, Ordering::Release);
+        while done.load(Ordering::Acquire) < 2 {
+            poll(end);
+            std::thread::yield_now();
+        }
+    };
     std::thread::scope(|scope| {
         let (one, other) = (&mut left[0], &mut right[0]);
-        scope.spawn(move || talk(other, Peer(0), false));
-        talk(one, Peer(last as u32), true);
+        scope.spawn(move || run(other, Peer(0), false));
+        run(one, Peer(last as u32), true);
     });
 }
 
