@@ -157,6 +157,8 @@ program ring
   call MPI_Recv(b(2::3), 16, MPI_BYTE, 0, 8, MPI_COMM_SELF, MPI_STATUS_IGNORE)
   call MPI_Wait(req(1), MPI_STATUS_IGNORE)
   if (b(2) /= a(1,1) .or. b(5) /= a(1,4)) stop 64
+  ! Sections without elements, whatever the bounds say.
+  call empty(5, 2)
   ! What lies beyond the section, or must be in one piece, is refused.
   call MPI_Isend(a(1,1:6:3), 3, MPI_REAL8, 0, 8, MPI_COMM_WORLD, req(1), i)
   call refused(65)
@@ -187,6 +189,15 @@ program ring
   call MPI_Finalize()
   if (rank == 0) print '(a)', 'ok f08'
 contains
+  subroutine empty(lower, upper)
+    integer, intent(in) :: lower, upper
+    integer, asynchronous :: none(lower:upper,4), few(2,4,lower:upper)
+    call MPI_Irecv(none(:,::2), 0, MPI_INTEGER, 0, 9, MPI_COMM_SELF, req(1))
+    call MPI_Isend(few(::2,:,:), 0, MPI_INTEGER, 0, 9, MPI_COMM_SELF, req(2))
+    call MPI_Waitall(2, req, MPI_STATUSES_IGNORE)
+    call MPI_Iallreduce(MPI_IN_PLACE, none(:,::2), 0, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, req(1))
+    call MPI_Wait(req(1), MPI_STATUS_IGNORE)
+  end subroutine
   subroutine refused(check)
     integer, intent(in) :: check
     integer :: class

@@ -12,7 +12,8 @@ use crate::place::P;
 pub struct Dimension {
     /// The lower bound.
     pub lower: isize,
-    /// Elements; -1 for the last dimension of an assumed size.
+    /// Elements; -1 for the last dimension of an assumed size. Of an array without elements it may be below zero, too, as gfortran has
+    /// it: the upper bound less the lower one, and 1.
     pub extent: isize,
     /// Bytes between elements.
     pub stride: isize,
@@ -123,7 +124,7 @@ impl Descriptor {
         self.base
     }
 
-    /// Whether the elements lie one behind the other. The last extent of an assumed size is -1.
+    /// Whether the elements lie one behind the other, as those of an assumed size do, or there are none.
     #[inline(always)]
     pub fn is_whole(&self) -> bool {
         let mut next = self.bytes() as isize;
@@ -131,10 +132,10 @@ impl Descriptor {
             let fits = it.stride == next || it.extent == 1;
             next = next.wrapping_mul(it.extent);
             fits
-        }) || self.elements() == 0
+        }) || self.dimensions().iter().any(|it| it.extent <= 0)
     }
 
-    /// How many elements there are.
+    /// How many elements there are; of arrays in pieces alone, whose extents are above zero.
     pub fn elements(&self) -> i64 {
         self.dimensions().iter().map(|it| it.extent as i64).product()
     }
