@@ -9,8 +9,9 @@ use core::slice;
 
 use crate::descriptor::{Descriptor, Dimension};
 use crate::handle::{self, Kind};
+use crate::library::{self, Element};
 use crate::place::{P, give};
-use crate::{library, sentinel};
+use crate::sentinel;
 
 impl Descriptor {
     /// Calls a function for each run of elements that lie one behind the other, in their order: where it begins, from the first
@@ -448,7 +449,8 @@ fn first(dimensions: &[Dimension], taken: i64, element: &Type) -> Option<Type> {
         return Some(slices);
     }
     let end = first(inner, rest, element)?;
-    let (blocks, places, types) = ([1_i64; 2], [0, whole * last.stride as i64], [slices.0, end.0]);
+    let (blocks, places) = ([1_i64; 2], [0, whole * last.stride as i64]);
+    let types = [&slices, &end].map(|it| it.0 as Element);
     // SAFETY: as above; the arrays have two elements.
     make(|new| unsafe {
         PMPI_Type_create_struct_c(2, blocks.as_ptr() as P, places.as_ptr() as P, types.as_ptr() as P, new)
