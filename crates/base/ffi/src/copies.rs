@@ -59,6 +59,15 @@ pub fn state(place: usize, state: usize, functions: &'static Functions) {
     STATED.set(Some((place, state, functions)));
 }
 
+/// The copies that were stated for the call with `from` among its arguments become those of the call with `to`.
+pub fn hand_on(from: usize, to: usize) {
+    if let Some((place, state, functions)) = STATED.get()
+        && place == from
+    {
+        STATED.set(Some((to, state, functions)));
+    }
+}
+
 /// Takes that back; whether no call had taken the copies.
 pub fn take_back() -> bool {
     STATED.take().is_some()
@@ -72,4 +81,26 @@ pub fn take<T>(place: *const T) -> Option<Copies> {
     }
     STATED.set(None);
     Some(Copies { state, functions })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    unsafe extern "C" fn nothing(_: usize) {}
+
+    #[test]
+    fn copies_are_taken_by_the_call_that_they_are_handed_to() {
+        static FUNCTIONS: Functions = Functions { fill: nothing, give_back: nothing, free: nothing };
+        let (mine, other) = (0_u64, 0_u64);
+        let [from, to] = [&raw const mine, &raw const other];
+        state(from.addr(), 7, &FUNCTIONS);
+        hand_on(to.addr(), from.addr());
+        assert!(take(to).is_none());
+        hand_on(from.addr(), to.addr());
+        assert!(take(from).is_none());
+        assert_eq!(take(to).map(|copies| copies.state), Some(7));
+        hand_on(to.addr(), from.addr());
+        assert!(!take_back());
+    }
 }

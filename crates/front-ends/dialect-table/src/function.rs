@@ -44,7 +44,7 @@ pub fn generate(dialect: &Dialect, entry: Entry<'_>) -> Option<String> {
     let values: Vec<&str> = passed.iter().map(|(_, it)| it.value.as_str()).collect();
     let before: String = passed.iter().map(|(_, it)| it.before.as_str()).collect();
     let after: String = passed.iter().map(|(_, it)| it.after.as_str()).collect();
-    let origin = origin(function, &values);
+    let origin = origin(function, &values) + &copies(dialect, function);
     Some(format!(
         "entry! {{ MPI_{name} PMPI_{name} ({}) -> i32 {{ {before} {origin} let code = call!(row::{name}, ({}) -> i32)({}); \
          {after} errcode::give(code) }} }}\n",
@@ -66,6 +66,19 @@ fn origin(function: &Function, values: &[&str]) -> String {
     let place = place.or_else(|| all.iter().position(|it| it.word() == "str"));
     let place = place.expect("a function with callbacks gives an answer or has a name");
     format!("let _origin = origin::call({}, {}, &callers::CALLERS);", all[place].rust_name(), values[place])
+}
+
+/// Where buffers come as descriptors, Fortran gives a collective that goes on after the call copies of sections, and states them by
+/// the place of its request. The engine gets another place.
+fn copies(dialect: &Dialect, function: &Function) -> String {
+    let new = |it: &&Argument| it.word() == "request" && it.direction == Direction::Out;
+    match function.arguments.iter().find(new) {
+        Some(request) if dialect.has_descriptors && function.is_collective() => {
+            let n = request.rust_name();
+            format!("origin::hand_on_copies({n}, {n}_c.place());")
+        }
+        _ => String::new(),
+    }
 }
 
 /// A function that returns a value.

@@ -11,6 +11,9 @@ unsafe extern "C" {
 
     /// Whose call that was stated to be which has the place among its arguments, if it was.
     fn alhena_stated_origin_1(place: usize) -> Option<&'static Callers>;
+
+    /// Copies of buffers that were stated for the call that has `from` among its arguments go to the one that has `to`.
+    safe fn alhena_hand_on_copies_1(from: usize, to: usize);
 }
 
 /// A call with functions of the program, under way.
@@ -31,6 +34,12 @@ pub fn call<T>(theirs: *mut T, place: P, callers: &'static Callers) -> Call {
 pub fn has_integers(place: P) -> bool {
     // SAFETY: as above.
     unsafe { alhena_stated_origin_1(place.addr()) }.is_some_and(|callers| callers.attributes_are_integers)
+}
+
+/// Hands on copies that Fortran has made of sections: from the call that has `theirs` among its arguments to the one that comes
+/// next and has `place`.
+pub fn hand_on_copies<T>(theirs: *mut T, place: P) {
+    alhena_hand_on_copies_1(theirs.addr(), place.addr());
 }
 
 impl Drop for Call {

@@ -333,11 +333,6 @@ pub enum Section {
     Start,
 }
 
-/// Whether the call is a collective with buffers.
-fn is_collective(procedure: &Procedure<'_>) -> bool {
-    procedure.entry.function.target.path.starts_with("collectives::")
-}
-
 /// Whether sections given to the call may become copies that it keeps.
 pub fn stages(procedure: &Procedure<'_>) -> bool {
     let mut buffers = procedure.dummies().into_iter().filter(|it| matches!(it.form, Form::Choice { .. }));
@@ -358,7 +353,7 @@ pub fn section(procedure: &Procedure<'_>, argument: &Argument) -> Section {
     match (word(1), word(2)) {
         // Buffers of a reduction share count and datatype, and its operation takes no datatype made for one of them.
         ("count", "datatype") if !reduces => Section::Typed,
-        _ if is_collective(procedure) => Section::Staged,
+        _ if procedure.entry.function.is_collective() => Section::Staged,
         _ if next(1).is_some() || word(1) == "buf" => Section::Whole,
         _ => Section::Start,
     }

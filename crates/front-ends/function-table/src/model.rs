@@ -220,6 +220,11 @@ impl Function {
         self.name.starts_with("T_")
     }
 
+    /// Whether the function is a collective with buffers.
+    pub fn is_collective(&self) -> bool {
+        self.target.path.starts_with("collectives::")
+    }
+
     /// Where an error of this function goes.
     pub fn on(&self) -> OnObject<'_> {
         const RAISING: [&str; 4] = ["comm", "win", "file", "session"];

@@ -35,6 +35,13 @@ unsafe extern "C" fn alhena_call_copies_1(place: usize, state: usize, functions:
     copies::state(place, state, functions);
 }
 
+/// Has the statement hold for the call that has `to` among its arguments, if it was made for the one that has `from`: a front-end
+/// calls the standard functions with other places than the program's.
+#[unsafe(no_mangle)]
+extern "C" fn alhena_hand_on_copies_1(from: usize, to: usize) {
+    copies::hand_on(from, to);
+}
+
 /// Takes the statement back; whether no call had taken the copies.
 #[unsafe(no_mangle)]
 extern "C" fn alhena_take_back_copies_1() -> bool {
