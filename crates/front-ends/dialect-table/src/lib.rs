@@ -101,7 +101,7 @@ const OPEN_MPI: &str = include_str!("../tables/open-mpi.table");
 /// # Errors
 /// The first line that cannot be read. The tables are compiled in, so an error is a defect of the build.
 pub fn mpich() -> Result<Dialect, String> {
-    Dialect::read("MPICH", "libmpi.so.12", MPICH)
+    Dialect::read("MPICH", "libmpi.so.12", true, MPICH)
 }
 
 /// Open MPI's ABI.
@@ -109,13 +109,18 @@ pub fn mpich() -> Result<Dialect, String> {
 /// # Errors
 /// As [`mpich`].
 pub fn open_mpi() -> Result<Dialect, String> {
-    Dialect::read("Open MPI", "libmpi.so.40", OPEN_MPI)
+    Dialect::read("Open MPI", "libmpi.so.40", false, OPEN_MPI)
 }
 
 impl Dialect {
-    fn read(name: &'static str, soname: &'static str, table: &str) -> Result<Dialect, String> {
+    fn read(
+        name: &'static str,
+        soname: &'static str,
+        has_descriptors: bool,
+        table: &str,
+    ) -> Result<Dialect, String> {
         let parse::Table { constants, commons, modules } = parse::table(table)?;
-        Ok(Dialect { name, soname, has_descriptors: name == "MPICH", constants, commons, modules })
+        Ok(Dialect { name, soname, has_descriptors, constants, commons, modules })
     }
 
     /// The constants of a kind.

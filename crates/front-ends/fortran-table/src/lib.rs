@@ -52,7 +52,7 @@ pub fn build(soname: &str, dialect: Option<&Dialect>) {
     println!("cargo::rustc-check-cfg=cfg(dialect, values(none(), \"mpich\", \"open-mpi\"))");
     if let Some(dialect) = dialect {
         write("functions.rs", dialect_table::of_status(dialect));
-        let name = if dialect.has_descriptors { "mpich" } else { "open-mpi" };
+        let name = dialect.name.to_lowercase().replace(' ', "-");
         println!("cargo::rustc-cfg=dialect");
         println!("cargo::rustc-cfg=dialect=\"{name}\"");
     }

@@ -2,8 +2,10 @@
 
 use dialect_table::{Dialect, Value};
 
+use crate::objects::MEANINGS;
+
 /// Numbers of the C library, without `MPI_`.
-const NUMBERS: [&str; 29] = [
+const NUMBERS: [&str; 28] = [
     "SUCCESS",
     "ERR_BUFFER",
     "ERR_CONVERSION",
@@ -27,26 +29,11 @@ const NUMBERS: [&str; 29] = [
     "MAX_PORT_NAME",
     "MAX_PROCESSOR_NAME",
     "MAX_PSET_NAME_LEN",
-    "MAX_STRINGTAG_LEN",
     "COMM_NULL_COPY_FN",
     "COMM_DUP_FN",
     "DUP_FN",
     "COMM_NULL_DELETE_FN",
     "CONVERSION_FN_NULL",
-];
-
-/// Addresses with a meaning of their own.
-const ADDRESSES: [&str; 10] = [
-    "BOTTOM",
-    "IN_PLACE",
-    "BUFFER_AUTOMATIC",
-    "STATUS_IGNORE",
-    "STATUSES_IGNORE",
-    "ERRCODES_IGNORE",
-    "UNWEIGHTED",
-    "WEIGHTS_EMPTY",
-    "ARGV_NULL",
-    "ARGVS_NULL",
 ];
 
 /// Handles that the procedures use by themselves.
@@ -67,9 +54,8 @@ fn value(dialect: Option<&Dialect>, name: &str) -> i64 {
 /// The source of the module `library`.
 pub fn values(dialect: Option<&Dialect>) -> String {
     let numbers = NUMBERS.iter().map(|it| format!("pub const {it}: i32 = {};\n", value(dialect, it)));
-    let addresses = ADDRESSES
-        .iter()
-        .map(|it| format!("pub const {it}: usize = {}_isize as usize;\n", value(dialect, it)));
+    let addresses =
+        MEANINGS.iter().map(|it| format!("pub const {it}: usize = {}_isize as usize;\n", value(dialect, it)));
     let mut text: String = numbers.chain(addresses).chain(HANDLES.map(|it| handle(dialect, it))).collect();
     let integers = dialect.is_none_or(Dialect::has_integers);
     text += &format!(
@@ -135,12 +121,9 @@ fn of_ours(dialect: &Dialect) -> String {
     let objects = ["comm", "win", "file", "session", "datatype"];
     let objects = arms(objects.iter().flat_map(|kind| dialect.integers(kind)));
     let datatypes = arms(dialect.integers("datatype"));
-    let keys = |kind: &str| -> Vec<(String, i64)> {
-        dialect.of(kind).filter_map(|it| Some((it.name.clone(), it.theirs.number()?))).collect()
-    };
-    let c = keys("keyval");
-    let of_c = |name: &str| c.iter().find(|(known, _)| known == name).map(|(_, value)| *value);
-    let keys = arms(keys("keyval_integer").into_iter().filter_map(|(name, it)| Some((it, of_c(&name)?))));
+    let of_c = |name: &str| dialect.of("keyval").find(|it| it.name == name)?.theirs.number();
+    let keys = dialect.of("keyval_integer");
+    let keys = arms(keys.filter_map(|it| Some((it.theirs.number()?, of_c(&it.name)?))));
     format!(
         "use crate::functions::errcode;\n\
          pub fn object(ours: usize) -> i32 {{ match ours {{ {objects} dynamic => dynamic as u32 as i32 }} }}\n\

@@ -3,8 +3,8 @@
 
 use dialect_table::{Common, Dialect};
 
-/// All of them, without `MPI_`.
-const MEANINGS: [&str; 10] = [
+/// All of them, without `MPI_`: in C, they are addresses with a meaning of their own.
+pub const MEANINGS: [&str; 10] = [
     "BOTTOM",
     "IN_PLACE",
     "BUFFER_AUTOMATIC",

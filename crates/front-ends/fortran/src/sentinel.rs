@@ -8,7 +8,7 @@ use crate::library;
 use crate::names::address_of;
 use crate::place::P;
 
-/// An object of so many bytes, as integers are.
+/// An object of so many bytes that lies where integers may.
 #[repr(C, align(4))]
 struct Words<const BYTES: usize>([u8; BYTES]);
 
