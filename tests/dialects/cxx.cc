@@ -29,7 +29,7 @@ public:
     virtual void Free();
     MPI_Datatype mpi_datatype;
 };
-/* As in mpi.h: the first function is inline, but not where the class says so, which brings the table of functions here. */
+/* As in mpi.h: the first function is inline, but is not declared so in the class, which brings the table of functions here. */
 inline bool Datatype::is(MPI_Datatype type) const { return mpi_datatype == type; }
 class Win {
 public:

@@ -43,7 +43,7 @@ const FACTS: [(&CStr, &CStr); 19] = [
 static AT_LOAD: extern "C" fn() = tell;
 
 /// What Intel's compilers have for `.true.`, in a program with their run-time library. Programs of MPICH's ABI may be
-/// theirs, and say so in no other way.
+/// theirs, and nothing else in them tells it.
 fn of_intel() -> Option<i32> {
     (cfg!(dialect = "mpich") && ffi::weak_address!("for_rtl_init_") != 0).then_some(-1)
 }
