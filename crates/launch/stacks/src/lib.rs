@@ -20,10 +20,9 @@ use std::path::{Path, PathBuf};
 use framehop::{CacheNative, FrameAddress, MayAllocateDuringUnwind, Unwinder, UnwinderNative};
 use places::{Place, Resolver};
 
-pub use maps::Object;
-pub use ptrace::{Copy, Registers};
-
 use files::{Bytes, Files};
+use maps::Object;
+use ptrace::Copy;
 
 /// Frames of a stack at most.
 const MOST: usize = 256;
@@ -102,8 +101,7 @@ impl Sampler {
         Ok(self.unwind(pid, thread, &copy))
     }
 
-    /// The stack that a stopped thread has left.
-    pub fn unwind(&mut self, pid: i32, thread: i32, copy: &Copy) -> Stack {
+    fn unwind(&mut self, pid: i32, thread: i32, copy: &Copy) -> Stack {
         let objects = maps::objects(pid);
         let mut unwinder: UnwinderNative<Bytes, MayAllocateDuringUnwind> = UnwinderNative::new();
         let mut known: HashMap<PathBuf, Vec<u8>> = HashMap::new();
@@ -161,31 +159,44 @@ pub fn advice(error: &io::Error) -> &'static str {
 mod tests {
     use super::*;
     use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
 
-    /// A process that sleeps in a function of its own.
-    fn sleeper(folder: &Path) -> std::process::Child {
+    /// A process of this program in C, which has written `here` and a newline.
+    fn started(folder: &Path, text: &str) -> std::process::Child {
         std::fs::create_dir_all(folder).unwrap();
-        let (source, program) = (folder.join("sleeper.c"), folder.join("sleeper"));
-        let text = "#include <unistd.h>\n#include <stdio.h>\n\
-                    static int inner(int n) { puts(\"here\"); fflush(stdout); while (n) n = pause() + 2; return n; }\n\
-                    int outer(int n) { return inner(n) + 1; }\n\
-                    int main(int n, char **v) { (void)v; return outer(n); }\n";
+        let (source, program) = (folder.join("program.c"), folder.join("program"));
         std::fs::write(&source, text).unwrap();
         let built = Command::new("cc")
             .args(["-g", "-O1", "-fno-omit-frame-pointer", "-fno-inline", "-o"])
             .args([&program, &source])
             .status();
         assert!(built.unwrap().success());
-        let mut child = Command::new(program).stdout(Stdio::piped()).spawn().unwrap();
+        let mut command = Command::new(program);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = [0; 5];
         std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut line).unwrap();
         child
     }
 
+    fn folder(name: &str) -> PathBuf {
+        std::env::temp_dir().join(format!("alhena-stacks-{name}-{}", std::process::id()))
+    }
+
+    /// It sleeps in a function of its own.
+    const SLEEPER: &str = "#include <unistd.h>\n#include <stdio.h>\n\
+         static int inner(int n) { puts(\"here\"); fflush(stdout); while (n) n = pause() + 2; return n; }\n\
+         int outer(int n) { return inner(n) + 1; }\n\
+         int main(int n, char **v) { (void)v; return outer(n); }\n";
+
+    /// It waits until its child has read a byte, and does not stop before.
+    const WAITER: &str = "#define _DEFAULT_SOURCE\n#include <unistd.h>\n\
+         int main(void) { char byte; if (vfork()) return 0;\n\
+         _exit(write(1, \"here\\n\", 5) != 5 || read(0, &byte, 1) != 1); }\n";
+
     #[test]
     fn the_stack_of_another_process_has_its_functions() {
-        let folder = std::env::temp_dir().join(format!("alhena-stacks-{}", std::process::id()));
-        let mut child = sleeper(&folder);
+        let folder = folder("sleeper");
+        let mut child = started(&folder, SLEEPER);
         let pid = child.id() as i32;
         let (mut sampler, mut resolver) = (Sampler::new(), Resolver::new());
         for _ in 0..3 {
@@ -208,6 +219,29 @@ mod tests {
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(sampler.process(pid).is_err());
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+    #[test]
+    fn a_thread_that_stops_too_late_goes_on() {
+        let folder = folder("waiter");
+        let mut child = started(&folder, WAITER);
+        let pid = child.id() as i32;
+        let error = Sampler::new().thread(pid, pid).unwrap_err();
+        // A container may forbid it.
+        assert!(
+            error.kind() == io::ErrorKind::TimedOut || error.raw_os_error() == Some(libc::EPERM),
+            "{error}"
+        );
+        std::io::Write::write_all(child.stdin.as_mut().unwrap(), b"x").unwrap();
+        let hangs_at = Instant::now() + Duration::from_secs(60);
+        let status = loop {
+            match child.try_wait().unwrap() {
+                None if Instant::now() < hangs_at => std::thread::sleep(Duration::from_millis(10)),
+                status => break status,
+            }
+        };
+        child.kill().unwrap();
+        assert!(status.expect("it goes on").success());
         std::fs::remove_dir_all(folder).unwrap();
     }
 }

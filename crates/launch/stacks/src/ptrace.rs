@@ -22,7 +22,7 @@ pub struct Registers(libc::user_regs_struct);
 impl Registers {
     /// The place of the next instruction, and what unwinding begins with.
     #[cfg(target_arch = "x86_64")]
-    pub(crate) fn start(&self) -> (u64, UnwindRegsNative) {
+    pub fn start(&self) -> (u64, UnwindRegsNative) {
         (self.0.rip, UnwindRegsNative::new(self.0.rip, self.0.rsp, self.0.rbp))
     }
 
@@ -33,7 +33,7 @@ impl Registers {
 
     /// The place of the next instruction, and what unwinding begins with.
     #[cfg(target_arch = "aarch64")]
-    pub(crate) fn start(&self) -> (u64, UnwindRegsNative) {
+    pub fn start(&self) -> (u64, UnwindRegsNative) {
         (self.0.pc, UnwindRegsNative::new(self.0.regs[30], self.0.sp, self.0.regs[29]))
     }
 
@@ -54,7 +54,7 @@ pub struct Copy {
 
 impl Copy {
     /// The word of its stack at an address, if that was copied.
-    pub(crate) fn word(&self, address: u64) -> Option<u64> {
+    pub fn word(&self, address: u64) -> Option<u64> {
         let offset = usize::try_from(address.checked_sub(self.from)?).ok()?;
         let bytes = self.stack.get(offset..offset.checked_add(8)?)?;
         bytes.try_into().ok().map(u64::from_ne_bytes)
@@ -91,29 +91,27 @@ pub fn memory(pid: i32, address: u64, most: usize) -> io::Result<Vec<u8>> {
 }
 
 /// Stops a thread, copies what is needed, and lets it go on.
+///
+/// A thread that ends then has traced it: the kernel takes back what that has asked for and not got. Else a thread that stops only
+/// after [`PATIENCE`] would not go on for as long as this process lives.
 pub fn copy(pid: i32, thread: i32) -> io::Result<Copy> {
-    seize(thread, 0)?;
-    let outcome = interrupt(thread).and_then(|()| stop(thread)).and_then(|signal| {
-        let copy = stopped_copy(pid, thread);
-        release(thread, signal);
-        copy
-    });
-    if outcome.is_err() {
-        // A thread that did not stop is let go when it does, or when this process ends.
-        release(thread, 0);
-    }
-    outcome
+    std::thread::scope(|scope| {
+        let tracer = std::thread::Builder::new().spawn_scoped(scope, || trace(pid, thread))?;
+        tracer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }
 
-/// What is needed of a thread that this process traces, and that is stopped.
-///
-/// # Errors
-/// The system's: it is not stopped, or has ended.
-fn stopped_copy(pid: i32, thread: i32) -> io::Result<Copy> {
-    let registers = registers(thread)?;
-    // The red zone of x86-64 is below the stack pointer; unwinding does not need it.
-    let from = registers.stack_pointer();
-    Ok(Copy { registers, from, stack: memory(pid, from, DEPTH).unwrap_or_default() })
+fn trace(pid: i32, thread: i32) -> io::Result<Copy> {
+    seize(thread)?;
+    interrupt(thread)?;
+    let signal = stop(thread)?;
+    let copy = registers(thread).map(|registers| {
+        // The red zone of x86-64 is below the stack pointer; unwinding does not need it.
+        let from = registers.stack_pointer();
+        Copy { registers, from, stack: memory(pid, from, DEPTH).unwrap_or_default() }
+    });
+    release(thread, signal);
+    copy
 }
 
 /// Waits until a thread that was interrupted stops; the signal that it is to get when it goes on.
@@ -136,10 +134,12 @@ fn stop(thread: i32) -> io::Result<i32> {
     }
 }
 
-/// Traces a thread, which does not stop for that, with these options (`PTRACE_O_…`).
-fn seize(thread: i32, options: i32) -> io::Result<()> {
+/// Traces a thread, which does not stop for that.
+fn seize(thread: i32) -> io::Result<()> {
     // SAFETY: plain numbers.
-    checked(unsafe { libc::ptrace(libc::PTRACE_SEIZE, thread, ptr::null_mut::<c_void>(), options as usize) })
+    checked(unsafe {
+        libc::ptrace(libc::PTRACE_SEIZE, thread, ptr::null_mut::<c_void>(), ptr::null_mut::<c_void>())
+    })
 }
 
 fn interrupt(thread: i32) -> io::Result<()> {
