@@ -21,7 +21,7 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use pmi::Segment;
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
+use rustix::process::{Pid, Signal, WaitOptions, waitpid};
 
 use crate::control::{self, Message, Received};
 use crate::failure::{self, Failure};
@@ -371,8 +371,8 @@ impl Proxy {
             let Some(pid) = Pid::from_raw(event.pid) else { continue };
             let is_rank = |rank: &Rank| rank.process.pid() == pid || rank.mpi_pid == Some(event.pid);
             if !self.ranks.iter().any(is_rank) {
-                // No child of ours if it fails; then there is nothing to reap. Stops are left to what traces the ranks.
-                let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
+                // No child of ours if it fails; then there is nothing to reap.
+                let _ = waitpid(Some(pid), WaitOptions::NOHANG);
             }
         }
         for rank in 0..self.ranks.len() {
