@@ -30,14 +30,19 @@ impl<'t> Stat<'t> {
         Some(self.number(14)? + self.number(15)?)
     }
 
+    /// The letter of its state: R, S, D, T, Z and others.
+    pub fn state(&self) -> Option<char> {
+        self.field(3)?.chars().next()
+    }
+
     /// It sleeps until something wakes it; a stopped one, or one that waits for a disk, does not.
     pub fn sleeps(&self) -> bool {
-        self.field(3) == Some("S")
+        self.state() == Some('S')
     }
 
     /// It has ended, and may not be reaped yet.
     pub fn has_ended(&self) -> bool {
-        matches!(self.field(3), Some("Z" | "X"))
+        matches!(self.state(), Some('Z' | 'X'))
     }
 }
 
