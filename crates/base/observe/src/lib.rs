@@ -297,12 +297,12 @@ impl Section {
         live::read(self.live_words())
     }
 
-    /// The owner, one thread at a time: what it has now.
-    pub fn show(&self, figures: &Figures, lines: impl Iterator<Item = Line>) {
-        live::write(self.live_words(), platform::clock::nanoseconds(), figures, lines);
+    /// The owner, one thread at a time: what it has now. `each` passes all lines on.
+    pub fn show(&self, figures: &Figures, each: impl FnOnce(&mut dyn FnMut(Line))) {
+        live::write(self.live_words(), platform::clock::nanoseconds(), figures, each);
     }
 
-    /// How many threads of the rank wait, and nanoseconds for which its threads have waited since it is asked, both at `now`.
+    /// How many threads of the rank wait, and nanoseconds for which its threads have waited while tools looked, both at `now`.
     pub fn blocked(&self, now: u64) -> (u64, u64) {
         live::blocked_until(self.live_words(), now)
     }

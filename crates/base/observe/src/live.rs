@@ -1,7 +1,7 @@
-//! What a rank shows of itself while someone looks: counts, and the messages and requests that are not done.
+//! What a rank shows of itself while a tool looks: counts, and the messages and requests that are not done.
 //!
 //! ```text
-//!   │ ASK │ ANSWERED │ at │ counts: FIGURES │ blocked: threads, their beginnings, total │ of each kind: how many │ lines: LINES x 4 │
+//!   │ ASK │ ANSWERED │ at │ counts: FIGURES │ blocked: threads, their beginnings, total │ of each kind, and of lines: how many │ lines: LINES x 4 │
 //! ```
 //! **Asking.** ASK is the one word that a rank does not write: a reader puts a number there, another one each time, and 0 when it
 //! looks no more. The rank answers where it makes progress, and where it has slept for long; a rank that computes does not.
@@ -19,12 +19,12 @@ use std::sync::atomic::{
 pub const LINES: usize = 120;
 
 const HEAD: usize = 3;
-const FIGURES: usize = 8;
+const FIGURES: usize = 3;
 const BLOCKED: usize = 3;
-const KINDS: usize = 8;
+const COUNTS: usize = ENTRIES.len() + 1;
 const LINE: usize = 4;
 
-pub const WORDS: usize = HEAD + FIGURES + BLOCKED + KINDS + LINES * LINE;
+pub const WORDS: usize = HEAD + FIGURES + BLOCKED + COUNTS + LINES * LINE;
 
 /// What a rank has counted since it began.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -33,11 +33,7 @@ pub struct Figures {
     pub messages: u64,
     /// Bytes of payload that its transports have moved for it.
     pub bytes: u64,
-    /// Receives without a message, now.
-    pub posted: u64,
-    /// Messages without a receive, now.
-    pub unexpected: u64,
-    /// Bytes of memory that the payload of those takes.
+    /// Bytes of memory that the payload of messages without a receive takes now.
     pub unexpected_bytes: u64,
 }
 
@@ -100,32 +96,30 @@ pub fn answered(words: &[AtomicU64]) -> u64 {
     words[1].load(Relaxed)
 }
 
-/// The owner: writes what it has; one thread at a time. `at`: now. `lines` are taken until there is no room; they are counted all.
-pub fn write(words: &[AtomicU64], at: u64, figures: &Figures, lines: impl Iterator<Item = Line>) {
+/// The owner: writes what it has; one thread at a time. `at`: now. `each` passes all lines on; those without room are counted alone.
+pub fn write(words: &[AtomicU64], at: u64, figures: &Figures, each: impl FnOnce(&mut dyn FnMut(Line))) {
     let asked = words[0].load(Acquire);
-    let (head, rest) = words.split_at(HEAD);
-    let (numbers, rest) = rest.split_at(FIGURES);
-    let (_, rest) = rest.split_at(BLOCKED);
-    let (counts, places) = rest.split_at(KINDS);
+    let [head, numbers, _, counts, places] = parts(words);
     // A reader that sees one of the new words sees that nothing is answered.
     head[2].store(0, Relaxed);
     fence(Release);
-    let Figures { messages, bytes, posted, unexpected, unexpected_bytes } = *figures;
-    let figures = [messages, bytes, posted, unexpected, unexpected_bytes];
-    numbers.iter().zip(figures).for_each(|(word, figure)| word.store(figure, Relaxed));
-    let (mut all, mut used) = ([0; ENTRIES.len()], 0);
-    for line in lines {
+    let Figures { messages, bytes, unexpected_bytes } = *figures;
+    put(numbers, [messages, bytes, unexpected_bytes]);
+    let (mut all, mut places) = ([0; ENTRIES.len()], places.chunks_exact(LINE));
+    each(&mut |line| {
         all[line.entry as usize] += 1;
-        if let Some(place) = places.get(used * LINE..(used + 1) * LINE) {
+        if let Some(place) = places.next() {
             write_line(place, &line);
-            used += 1;
         }
-    }
-    counts.iter().zip(all).for_each(|(word, count)| word.store(count, Relaxed));
-    counts[KINDS - 1].store(used as u64, Relaxed);
+    });
+    put(counts, all.into_iter().chain([(LINES - places.len()) as u64]));
     head[1].store(asked, Relaxed);
     // Release: pairs with the Acquire in `read`.
     head[2].store(at.max(1), Release);
+}
+
+fn put(words: &[AtomicU64], values: impl IntoIterator<Item = u64>) {
+    words.iter().zip(values).for_each(|(word, value)| word.store(value, Relaxed));
 }
 
 /// What the owner has written last; `None`: nothing, or it writes just now.
@@ -137,18 +131,27 @@ pub fn read(words: &[AtomicU64]) -> Option<Shown> {
     if at == 0 || words[2].load(Relaxed) != at {
         return None;
     }
-    let (head, rest) = copy.split_at(HEAD);
-    let (numbers, rest) = rest.split_at(FIGURES);
-    let (_, rest) = rest.split_at(BLOCKED);
-    let (counts, places) = rest.split_at(KINDS);
-    let used = usize::try_from(counts[KINDS - 1]).unwrap_or(LINES).min(LINES);
-    let mut shown = Shown { answered: head[1], at, ..Shown::default() };
-    let [messages, bytes, posted, unexpected, unexpected_bytes, ..] = *numbers else { return None };
-    shown.figures = Figures { messages, bytes, posted, unexpected, unexpected_bytes };
-    shown.counts.copy_from_slice(&counts[..ENTRIES.len()]);
-    shown.lines = places.chunks_exact(LINE).take(used).filter_map(read_line).collect();
-    shown.lines.sort_by_key(|line| line.entry as usize);
-    Some(shown)
+    let [head, numbers, _, counts, places] = parts(&copy);
+    let (&[messages, bytes, unexpected_bytes], [counts @ .., used]) = (numbers, counts) else { return None };
+    let used = usize::try_from(*used).unwrap_or(LINES);
+    let mut lines: Vec<Line> = places.chunks_exact(LINE).take(used).filter_map(read_line).collect();
+    lines.sort_by_key(|line| line.entry as usize);
+    Some(Shown {
+        answered: head[1],
+        at,
+        figures: Figures { messages, bytes, unexpected_bytes },
+        counts: counts.try_into().ok()?,
+        lines,
+    })
+}
+
+/// Head, figures, times of waiting, counts and lines.
+fn parts<T>(words: &[T]) -> [&[T]; 5] {
+    let (head, rest) = words.split_at(HEAD);
+    let (figures, rest) = rest.split_at(FIGURES);
+    let (blocked, rest) = rest.split_at(BLOCKED);
+    let (counts, lines) = rest.split_at(COUNTS);
+    [head, figures, blocked, counts, lines]
 }
 
 fn write_line(words: &[AtomicU64], line: &Line) {
@@ -188,15 +191,15 @@ pub fn end_blocked(words: &[AtomicU64], since: u64, now: u64) {
     total.fetch_add(now.saturating_sub(since), Relaxed);
 }
 
-/// How many threads wait at `now`, and nanoseconds for which threads have waited since a tool looks; a few more or less while
-/// the owner writes.
+/// How many threads wait at `now`, and nanoseconds for which threads have waited while tools looked; a few more or less while the
+/// owner writes.
 pub fn blocked_until(words: &[AtomicU64], now: u64) -> (u64, u64) {
     let [threads, since, total] = blocked(words).map(|word| word.load(Relaxed));
     (threads, total.wrapping_add(threads.wrapping_mul(now)).wrapping_sub(since))
 }
 
 fn blocked(words: &[AtomicU64]) -> [&AtomicU64; BLOCKED] {
-    let [first, second, third, ..] = &words[HEAD + FIGURES..] else { unreachable!("the words are as many") };
+    let [_, _, [first, second, third], ..] = parts(words) else { unreachable!("the words are as many") };
     [first, second, third]
 }
 
@@ -224,8 +227,8 @@ mod tests {
         let words = empty();
         assert_eq!(read(&words), None);
         ask(&words).store(7, Relaxed);
-        let figures = Figures { messages: 1, bytes: 2, posted: 3, unexpected: 4, unexpected_bytes: 5 };
-        write(&words, 99, &figures, (0..5).map(line));
+        let figures = Figures { messages: 1, bytes: 2, unexpected_bytes: 5 };
+        write(&words, 99, &figures, |shown| (0..5).map(line).for_each(shown));
         let shown = read(&words).unwrap();
         assert_eq!((shown.answered, shown.at, shown.figures, shown.counts), (7, 99, figures, [1; 5]));
         assert_eq!(shown.lines, (0..5).map(line).collect::<Vec<_>>());
@@ -235,7 +238,7 @@ mod tests {
     #[test]
     fn lines_are_cut_and_counted() {
         let words = empty();
-        write(&words, 1, &Figures::default(), (0..1000).map(line));
+        write(&words, 1, &Figures::default(), |shown| (0..1000).map(line).for_each(shown));
         let shown = read(&words).unwrap();
         assert_eq!((shown.lines.len(), shown.counts), (LINES, [200; 5]));
     }

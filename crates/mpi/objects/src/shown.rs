@@ -1,5 +1,5 @@
-//! What this process shows of itself to those who look while it runs (`observe`, `alhena top` and others): what it has
-//! counted, and what is not done.
+//! What this process shows of itself to tools while it runs (`observe`, `alhena top` and others): what it has counted, and
+//! what is not done.
 
 use std::sync::LazyLock;
 
@@ -7,7 +7,7 @@ use bml::Count;
 use mca::Quantity;
 use observe::live::Entry;
 use observe::{Figures, Line, Section};
-use pml::OpenKind;
+use pml::{Open, OpenKind};
 
 use crate::reason;
 use crate::state::State;
@@ -24,27 +24,32 @@ pub fn answer(state: &State) {
     }
 }
 
-/// Writes all that there is.
+/// Writes all that there is. It may be a million of messages: they are written as they are found.
 pub fn show(state: &State, section: &Section) {
-    let mut lines = Vec::new();
-    state.p2p.each_open(&mut |open| {
-        lines.push(Line {
-            entry: match open.kind {
-                OpenKind::Posted => Entry::Posted,
-                OpenKind::Unexpected => Entry::Unexpected,
-                OpenKind::Send => Entry::Send,
-                OpenKind::Transfer => Entry::Transfer,
-            },
-            rank: open.peer.and_then(|peer| reason::rank_of(state, peer)),
-            tag: (open.tag != abi::ANY_TAG).then_some(open.tag),
-            context: open.context,
-            bytes: open.bytes,
-        });
+    section.show(&figures(state), |shown| {
+        state.p2p.each_open(&mut |open| shown(line(state, open)));
+        let others = state
+            .requests
+            .iter()
+            .filter(|operation| operation.is_active() && operation.stands_for().is_none());
+        let other = |_| Line { entry: Entry::Request, rank: None, tag: None, context: 0, bytes: 0 };
+        others.map(other).for_each(shown);
     });
-    let others =
-        state.requests.iter().filter(|operation| operation.is_active() && operation.stands_for().is_none());
-    let other = |_| Line { entry: Entry::Request, rank: None, tag: None, context: 0, bytes: 0 };
-    section.show(&figures(state), lines.into_iter().chain(others.map(other)));
+}
+
+fn line(state: &State, open: Open) -> Line {
+    Line {
+        entry: match open.kind {
+            OpenKind::Posted => Entry::Posted,
+            OpenKind::Unexpected => Entry::Unexpected,
+            OpenKind::Send => Entry::Send,
+            OpenKind::Transfer => Entry::Transfer,
+        },
+        rank: open.peer.and_then(|peer| reason::rank_of(state, peer)),
+        tag: (open.tag != abi::ANY_TAG).then_some(open.tag),
+        context: open.context,
+        bytes: open.bytes,
+    }
 }
 
 fn figures(state: &State) -> Figures {
@@ -52,8 +57,6 @@ fn figures(state: &State) -> Figures {
     Figures {
         messages: counters.eager_sends + counters.sync_sends + counters.offers,
         bytes: BYTES.iter().map(|count| (count.read)(&state.p2p.bml)).sum(),
-        posted: counters.posted_length,
-        unexpected: counters.unexpected_length,
         unexpected_bytes: counters.unexpected_bytes,
     }
 }

@@ -176,7 +176,6 @@ mod tests {
             messages: 12_345.0,
             waiting: 0.5,
             processors: 1.0,
-            unexpected: 0,
         }
     }
 

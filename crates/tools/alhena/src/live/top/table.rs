@@ -47,8 +47,6 @@ pub struct Row {
     pub waiting: f64,
     /// Processors that it kept busy.
     pub processors: f64,
-    /// Messages without a receive.
-    pub unexpected: u64,
 }
 
 /// All rows, and what goes for all of them.
@@ -117,7 +115,6 @@ fn row(rank: u32, pid: i32, then: &RankAt, now: &RankAt, seconds: f64) -> Row {
         messages: rate(then.figures.messages, now.figures.messages),
         waiting: if now.sleeps && then.sleeps && now.waiting == 0 { 1.0 } else { counted.clamp(0.0, 1.0) },
         processors: rate(ticks(then), ticks(now)) / ticks_per_second() as f64,
-        unexpected: now.figures.unexpected,
     }
 }
 
