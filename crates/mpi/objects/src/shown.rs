@@ -12,9 +12,11 @@ use pml::{Open, OpenKind};
 use crate::reason;
 use crate::state::State;
 
-/// The counts of bytes that transports have.
-static BYTES: LazyLock<Vec<Count>> =
-    LazyLock::new(|| bml::counts().into_iter().filter(|count| count.quantity == Quantity::Sum).collect());
+/// The counts of payload that transports have. Other sums of theirs are of frames and operations.
+static BYTES: LazyLock<Vec<Count>> = LazyLock::new(|| {
+    let is_payload = |count: &Count| count.quantity == Quantity::Sum && count.name.ends_with("_bytes");
+    bml::counts().into_iter().filter(is_payload).collect()
+});
 
 /// Answers a reader that has asked.
 #[cold]
@@ -58,5 +60,19 @@ fn figures(state: &State) -> Figures {
         messages: counters.eager_sends + counters.sync_sends + counters.offers,
         bytes: BYTES.iter().map(|count| (count.read)(&state.p2p.bml)).sum(),
         unexpected_bytes: counters.unexpected_bytes,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn bytes_are_those_of_all_transports_and_nothing_else() {
+        let names: Vec<&str> = super::BYTES.iter().map(|count| count.name).collect();
+        for transport in ["self", "vader", "tcp", "ofi", "portals", "ugni"] {
+            assert!(names.contains(&&*format!("btl_{transport}_bytes")), "{transport}: {names:?}");
+        }
+        for other in ["btl_dr_frames", "btl_portals_retransmissions", "btl_ugni_atomics"] {
+            assert!(!names.contains(&other), "{names:?}");
+        }
     }
 }
