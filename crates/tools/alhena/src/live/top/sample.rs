@@ -32,8 +32,8 @@ pub struct RankAt {
     pub state: Option<State>,
     /// Its process; `None`: it has ended.
     pub process: Option<Process>,
-    /// What it has counted.
-    pub figures: Figures,
+    /// What it has counted; `None`: it has not answered yet, or writes just now.
+    pub figures: Option<Figures>,
     /// Threads that wait.
     pub waiting: u64,
     /// Nanoseconds for which its threads have waited.
@@ -84,13 +84,12 @@ impl Sampler {
 
     fn rank(&mut self, slot: usize) -> RankAt {
         let pid = self.connection.description.ranks[slot].pid;
-        let process = process::of(pid).filter(|process| !matches!(process.state, 'Z' | 'X'));
-        let mut rank = RankAt { process, ..RankAt::default() };
+        let mut rank = RankAt { process: process::of(pid), ..RankAt::default() };
         let now = platform::clock::nanoseconds();
         let mut shown = CallSite::default();
         if let Some(section) = self.sections.get(slot) {
             rank.state = Some(section.state());
-            rank.figures = section.shown().unwrap_or_default().figures;
+            rank.figures = section.shown().map(|shown| shown.figures);
             (rank.waiting, rank.waited) = section.blocked(now);
             if let Some(first) = section.waits().first() {
                 rank.sleeps = true;

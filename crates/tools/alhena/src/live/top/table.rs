@@ -104,6 +104,8 @@ fn title(job: &Description) -> String {
 fn row(rank: u32, pid: i32, then: &RankAt, now: &RankAt, seconds: f64) -> Row {
     let rate = |then: u64, now: u64| now.saturating_sub(then) as f64 / seconds;
     let ticks = |at: &RankAt| at.process.map_or(0, |process| process.ticks);
+    // What it has counted before its first answer is not of this time.
+    let figures = then.figures.zip(now.figures).unwrap_or_default();
     let counted = rate(then.waited, now.waited) / 1e9;
     Row {
         rank,
@@ -111,8 +113,8 @@ fn row(rank: u32, pid: i32, then: &RankAt, now: &RankAt, seconds: f64) -> Row {
         state: state(now),
         call: now.call.clone().unwrap_or_default(),
         place: now.place.clone().unwrap_or_default(),
-        bytes: rate(then.figures.bytes, now.figures.bytes),
-        messages: rate(then.figures.messages, now.figures.messages),
+        bytes: rate(figures.0.bytes, figures.1.bytes),
+        messages: rate(figures.0.messages, figures.1.messages),
         waiting: if now.sleeps && then.sleeps && now.waiting == 0 { 1.0 } else { counted.clamp(0.0, 1.0) },
         processors: rate(ticks(then), ticks(now)) / ticks_per_second() as f64,
     }
@@ -140,18 +142,22 @@ mod tests {
     use observe::Figures;
     use std::time::{Duration, Instant};
 
-    pub fn moment(at: Instant, share: u64) -> Moment {
+    fn moment(at: Instant, share: u64) -> Moment {
         let rank = |rank: u64| RankAt {
             state: Some(State::Running),
             process: Some(Process { state: 'R', ticks: share }),
-            figures: Figures { messages: 10 * share, bytes: (rank + 1) * 1000 * share, ..Figures::default() },
+            figures: Some(Figures {
+                messages: 10 * share,
+                bytes: (rank + 1) * 1000 * share,
+                ..Figures::default()
+            }),
             waited: rank * share * 500_000_000,
             ..RankAt::default()
         };
         Moment { at, ranks: vec![rank(0), rank(1)] }
     }
 
-    pub fn job() -> Description {
+    fn job() -> Description {
         let rank = |rank| RankOf { rank, pid: 100 + rank as i32, is_over: false, program: "./a".into() };
         Description {
             number: 7,
@@ -173,6 +179,16 @@ mod tests {
         assert_eq!((second.rank, second.waiting, second.state), (0, 0.0, "computes"));
         assert_eq!((table.waiting, table.imbalance, table.messages), (0.25, 0.25, 20.0));
         assert!(table.title.starts_with("job 7 on here: 2 ranks of ./a"), "{}", table.title);
+    }
+
+    #[test]
+    fn a_rank_that_answers_for_the_first_time_has_no_rate_yet() {
+        let begin = Instant::now();
+        let (mut before, now) = (moment(begin, 1), moment(begin + Duration::from_secs(2), 2));
+        before.ranks[0].figures = None;
+        let table = Table::new(&job(), &before, &now, Order::Rank);
+        let rates: Vec<(f64, f64)> = table.rows.iter().map(|row| (row.bytes, row.messages)).collect();
+        assert_eq!(rates, [(0.0, 0.0), (1000.0, 5.0)]);
     }
 
     #[test]
