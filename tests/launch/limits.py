@@ -1,9 +1,13 @@
 """Limits of the system, scripts, and what is missing on a host."""
 import os
 import resource
+import select
+import socket
 import subprocess
+import tempfile
 
-from harness import MPIEXEC, RANK, REFUSE, STUB, Skip, environment, expect, finish, job, three_lines
+from death import children
+from harness import MPIEXEC, RANK, REFUSE, STUB, Skip, environment, expect, finish, job, start, three_lines, wait_until, work
 
 
 def cases():
@@ -13,6 +17,7 @@ def cases():
         ("a limit of open files is named", open_files),
         ("ranks live with few descriptors", few_descriptors),
         ("few descriptors on another host", few_descriptors_elsewhere),
+        ("tools that read nothing, and no descriptor for a further one", silent_tools),
         ("mpiexec lives with a small stack", small_stack),
         ("ranks with a stack that is too small say so", too_small_stack),
         ("a home that cannot be entered is no error", closed_home),
@@ -30,7 +35,6 @@ def limited(which, soft, hard, *arguments, **options):
 
 
 def file_size():
-    from harness import work
     big = os.path.join(work, "big")
     for program in (["dd", "if=/dev/zero", f"of={big}", "bs=4096", "count=9"], ["sh", "-c", f"cat /dev/zero > {big}"]):
         result = limited(resource.RLIMIT_FSIZE, 8192, 8192, "-n", 1, *program)
@@ -73,6 +77,33 @@ def few_descriptors_elsewhere():
             expect(f"`ulimit -n` (now {most})" in result.err, (most, result))
 
 
+def silent_tools():
+    """A job waits for no tool, and closes the socket for tools where it could not let one in."""
+    folder = tempfile.mkdtemp(prefix="tools-", dir=work)
+    go = os.path.join(folder, "go")
+    process = start("-n", 1, "sh", "-c", f"while [ ! -e {go} ]; do sleep 0.05; done", env={"XDG_RUNTIME_DIR": folder})
+    path = os.path.join(folder, "alhena", str(process.pid))
+    wait_until(lambda: os.path.exists(path), "the socket for tools")
+    wait_until(lambda: children(process.pid), "the proxy")
+    proxy = children(process.pid)[0]
+    tools = [socket.socket(socket.AF_UNIX) for _ in range(21)]
+    for tool in tools[:20]:
+        tool.connect(path)
+    # Each of them has an answer, which it does not read, or is turned away with one.
+    wait_until(lambda: all(select.select([tool], [], [], 0)[0] for tool in tools[:20]), "the answers")
+    before = resource.prlimit(proxy, resource.RLIMIT_NOFILE)
+    used = {int(number) for number in os.listdir(f"/proc/{proxy}/fd")}
+    resource.prlimit(proxy, resource.RLIMIT_NOFILE, (min(set(range(len(used) + 1)) - used), before[1]))
+    tools[20].connect(path)
+    wait_until(lambda: not os.path.exists(path), "the end of the socket for tools")
+    resource.prlimit(proxy, resource.RLIMIT_NOFILE, before)
+    open(go, "w").close()
+    result = finish(process)
+    expect(result.code == 0, result)
+    for tool in tools:
+        tool.close()
+
+
 def small_stack():
     size = 64 << 10
     result = limited(resource.RLIMIT_STACK, size, size, "-n", 2, RANK, "lines=2000")
@@ -92,7 +123,6 @@ def closed_home():
     """Another user's home, as `su` leaves it in the environment."""
     if os.getuid() != 0:
         raise Skip("only root can become another user")
-    from harness import work
     home = os.path.join(work, "home")
     os.makedirs(os.path.join(home, ".config", "alhena"), exist_ok=True)
     with open(os.path.join(home, ".config", "alhena", "mca.toml"), "w") as file:
@@ -114,7 +144,6 @@ def closed_home():
 
 
 def script(name, text):
-    from harness import work
     path = os.path.join(work, name)
     with open(path, "w") as file:
         file.write(text)
@@ -123,7 +152,6 @@ def script(name, text):
 
 
 def plain_script():
-    from harness import work
     path = script("plain", "echo $PMI_RANK $0 $1\n")
     expect(job("-n", 2, path, "a").lines == [f"0 {path} a", f"1 {path} a"], "with its path")
     expect(job("-wdir", work, "-n", 1, "./plain").out == "0 ./plain\n", "with -wdir")

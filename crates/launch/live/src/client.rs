@@ -125,7 +125,7 @@ mod tests {
         let job = Description { number, ranks: vec![rank(0), rank(1)], ..Description::default() };
         let tool = std::thread::spawn(move || Connection::open(number).unwrap());
         let held = loop {
-            if let Some(held) = listener.accept() {
+            if let Some(held) = listener.accept().unwrap() {
                 break held;
             }
         };

@@ -36,11 +36,20 @@ impl Listener {
     }
 
     /// The next tool that has connected, if it is of the same user; `None`: there is none now. Its connection never blocks.
-    pub fn accept(&self) -> Option<OwnedFd> {
+    ///
+    /// # Errors
+    /// No descriptor is left for it: tools go on waiting, and the socket stays readable.
+    pub fn accept(&self) -> io::Result<Option<OwnedFd>> {
         loop {
-            let (stream, _) = self.listener.accept().ok()?;
-            if socket::peer_of_same_user(stream.as_fd()).is_ok() && stream.set_nonblocking(true).is_ok() {
-                return Some(stream.into());
+            match self.listener.accept() {
+                Ok((stream, _)) => {
+                    let is_ours = socket::peer_of_same_user(stream.as_fd()).is_ok();
+                    if is_ours && stream.set_nonblocking(true).is_ok() {
+                        return Ok(Some(stream.into()));
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+                Err(error) => return Err(error),
             }
         }
     }

@@ -34,8 +34,10 @@ impl Tools {
     }
 
     /// A tool that has connected.
-    pub fn accept(&self) -> Option<OwnedFd> {
-        self.listener.as_ref().and_then(Listener::accept)
+    pub fn accept(&mut self) -> Option<OwnedFd> {
+        let accepted = self.listener.as_ref()?.accept();
+        // Without a descriptor no tool can be let in, and the socket would stay readable.
+        accepted.inspect_err(|_| self.close()).ok()?
     }
 
     /// Notices from now on that a tool goes; one too many is turned away.
