@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::campaign::{self, Options, Subject};
 use super::error::Error;
-use super::lost::{self, Cell};
+use super::lost;
 use super::modes::{self, Mode};
 
 /// What to measure.
@@ -82,12 +82,4 @@ fn options(arguments: &Arguments, mode: &Mode) -> Vec<String> {
     let limits = [("--min", arguments.min), ("--max", arguments.max), ("--factor", arguments.factor)];
     let sizes = limits.iter().filter(|_| mode.sized);
     sizes.flat_map(|(name, value)| [name.to_string(), value.to_string()]).collect()
-}
-
-/// How a cell is named.
-impl Cell {
-    /// The operation, and how many ranks do it.
-    pub fn operation(&self) -> String {
-        format!("{}, {} ranks", self.mode, self.ranks)
-    }
 }

@@ -143,7 +143,8 @@ pub fn run(options: &Options, subjects: &[Subject]) -> Result<(), Error> {
 /// As [`run`], with this installation in several variants, of which the first is compared with all others.
 pub fn compare(options: &Options, subjects: &[Subject], variants: &[Variant]) -> Result<(), Error> {
     let campaign = measure_variants(options, subjects, variants)?;
-    print_tables(&campaign.mpis, campaign.floor, &options.hosts, &campaign.results);
+    campaign.print_head();
+    print_tables(&campaign.labels(), &campaign.results);
     if let Some(path) = &options.json {
         campaign.write_json(path, None)?;
     }
@@ -158,6 +159,7 @@ pub(super) struct Campaign {
     mpis: Vec<Mpi>,
     /// The lowest, in nanoseconds.
     floor: Option<f64>,
+    is_between_hosts: bool,
     results: Vec<ModeResult>,
 }
 
@@ -205,7 +207,7 @@ fn measure_variants(
         .zip(&rounds)
         .map(|(subject, rounds)| result_of(subject, rounds, counting, &options.hosts))
         .collect();
-    Ok(Campaign { mpis, floor, results })
+    Ok(Campaign { mpis, floor, is_between_hosts: options.hosts.are_given(), results })
 }
 
 impl Campaign {
@@ -221,9 +223,15 @@ impl Campaign {
 
     /// Prints what was measured where.
     pub fn print_head(&self) {
-        print_mpis(&self.mpis);
-        if let Some(floor) = self.floor {
-            println!("floor: a cache line takes {floor:.0} ns between two cores");
+        for mpi in &self.mpis {
+            println!("{}: {} in {}", mpi.label, mpi.version, mpi.prefix.display());
+        }
+        match self.floor {
+            Some(floor) if self.is_between_hosts => {
+                println!("floor: 8 bytes take {:.2} µs from host to host through sockets", floor / 1e3);
+            }
+            Some(floor) => println!("floor: a cache line takes {floor:.0} ns between two cores"),
+            None => {}
         }
     }
 
@@ -373,25 +381,10 @@ fn result_of(subject: &Subject, rounds: &[Round], counting: Counting, hosts: &Ho
     }
 }
 
-fn print_mpis(mpis: &[Mpi]) {
-    for mpi in mpis {
-        println!("{}: {} in {}", mpi.label, mpi.version, mpi.prefix.display());
-    }
-}
-
-fn print_tables(mpis: &[Mpi], floor: Option<f64>, hosts: &Hosts, results: &[ModeResult]) {
-    print_mpis(mpis);
-    match floor {
-        Some(floor) if hosts.are_given() => {
-            println!("floor: 8 bytes take {:.2} µs from host to host through sockets", floor / 1e3);
-        }
-        Some(floor) => println!("floor: a cache line takes {floor:.0} ns between two cores"),
-        None => {}
-    }
-    let labels: Vec<&str> = mpis.iter().map(|mpi| mpi.label.as_str()).collect();
+fn print_tables(labels: &[&str], results: &[ModeResult]) {
     for result in results {
         for view in &result.views {
-            println!("\n{}", table::of_view(&result.title, view.of, result.ranks, &labels, &view.summary));
+            println!("\n{}", table::of_view(&result.title, view.of, result.ranks, labels, &view.summary));
         }
     }
     let views = || results.iter().flat_map(|result| result.views.iter().map(move |view| (result, view)));

@@ -28,6 +28,13 @@ pub struct Cell {
     pub verdict: bool,
 }
 
+impl Cell {
+    /// The operation, and how many ranks do it.
+    fn operation(&self) -> String {
+        format!("{}, {} ranks", self.mode, self.ranks)
+    }
+}
+
 /// What `--json` adds.
 #[derive(Serialize)]
 pub struct Report {
