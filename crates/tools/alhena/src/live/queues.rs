@@ -99,11 +99,12 @@ pub fn number(connection: &Connection, section: &Section) -> u32 {
     connection.description.ranks[section.place()].rank
 }
 
-/// Whether what a rank shows is true now: it has answered, or it sleeps since it wrote that.
+/// Whether what a rank shows is true now: it has answered, be it another tool that has asked since, or it sleeps since it wrote
+/// that. A question is the time at which it was asked.
 fn is_present(section: &Section, question: u64) -> bool {
     section.state() != State::Running
         || !section.waits().is_empty()
-        || section.shown().is_some_and(|shown| shown.answered == question)
+        || section.shown().is_some_and(|shown| shown.answered == question || shown.at >= question)
 }
 
 fn rank(connection: &Connection, section: &Section, question: u64, resolver: &mut Resolver) -> Rank {
