@@ -59,11 +59,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
         }
         return Ok(());
     }
-    let (groups, failed) = take(&wanted, arguments.full);
-    if let (true, Some((_, source))) = (groups.is_empty(), failed.into_iter().next()) {
+    let (groups, mut failed) = take(&wanted, arguments.full);
+    if groups.is_empty() && !failed.is_empty() {
+        let (_, source) = failed.swap_remove(0);
         let next = stacks::advice(&source);
         return Err(Error::NoStacks { job: connection.description.number, source, next }.into());
     }
+    failed.iter().for_each(|(rank, error)| eprintln!("alhena: rank {rank} is left out: {error}"));
     match arguments.json {
         true => writeln!(out, "{}", serde_json::to_string_pretty(&groups)?)?,
         false => show(&mut out, &connection, &groups)?,
