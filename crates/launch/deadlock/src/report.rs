@@ -28,7 +28,7 @@ pub fn text(graph: &Graph, dead: &[u32], mut site: impl FnMut(u32, &Wait) -> (St
         let Node::Waits(waits) = &graph.0[rank as usize] else { continue };
         for wait in waits {
             let (what, (call, place)) = (what_for(wait, rank), site(rank, wait));
-            let _ = writeln!(text, "  rank {rank} waits in {}{what}{place}", named(&call));
+            let _ = writeln!(text, "  rank {rank} waits in {} for {what}{place}", named(&call));
         }
     }
     if others.len() > shown {
@@ -59,11 +59,11 @@ fn named(call: &str) -> &str {
     if call.is_empty() { "MPI" } else { call }
 }
 
-/// What a wait of rank `own` is for, where no single rank is to be named: ` for a message of rank 1 with tag 7`.
+/// What a wait of rank `own` is for, where no single rank is to be named: `a message of rank 1 with tag 7`.
 pub fn what_for(wait: &Wait, own: u32) -> String {
-    let Some(part) = wait.parts.first() else { return " for nothing that can come".to_owned() };
+    let Some(part) = wait.parts.first() else { return "nothing that can come".to_owned() };
     let more = if wait.parts.len() > 1 { ", among others" } else { "" };
-    format!(" for {}{}{}{more}", kind(part), ranks(&part.targets, own), detail(part))
+    format!("{}{}{}{more}", kind(part), ranks(&part.targets, own), detail(part))
 }
 
 /// What the targets of a part are to do, as words before them.

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use observe::Area;
+use observe::{Area, Section};
 use platform::memory_file::MemoryFile;
 use pmi::{scm, socket};
 
@@ -28,8 +28,8 @@ pub struct Connection {
     /// What it is.
     pub description: Description,
     /// What its ranks show; `None`: none has called `MPI_Init`, or there is no memory for it.
-    pub area: Option<Arc<Area>>,
-    /// Its end tells the job that no question is left.
+    area: Option<Arc<Area>>,
+    /// At its end the proxy takes the question back that no tool has left.
     stream: UnixStream,
 }
 
@@ -42,6 +42,18 @@ impl Connection {
         let names = directory::all().into_iter().map(|folder| folder.join(number.to_string()));
         let path = names.into_iter().find(|path| path.exists()).ok_or(ErrorKind::NotFound)?;
         connect(&path)
+    }
+
+    /// The sections of the job's ranks on this host, in order; none where no rank has called `MPI_Init`.
+    pub fn sections(&self) -> impl Iterator<Item = Section> {
+        let area = self.area.clone();
+        (0..self.description.ranks.len())
+            .filter_map(move |slot| area.as_ref().and_then(|area| area.section(slot)))
+    }
+
+    /// The number of a section's rank in the job.
+    pub fn rank(&self, section: &Section) -> u32 {
+        self.description.ranks[section.place()].rank
     }
 
     /// Whether the job has ended, or its ranks run another program by now: what is read is of the past.
@@ -133,8 +145,8 @@ mod tests {
         let connection = tool.join().unwrap();
         assert_eq!(connection.description, job);
         area.section(1).unwrap().announce(1, 0);
-        let section = connection.area.as_ref().unwrap().section(1).unwrap();
-        assert_eq!((section.rank(), connection.is_over()), (1, false));
+        let section = connection.sections().nth(1).unwrap();
+        assert_eq!((section.rank(), connection.rank(&section), connection.is_over()), (1, 1, false));
         drop(held);
         assert!(connection.is_over());
         drop(listener);

@@ -33,6 +33,13 @@ pub struct Description {
 }
 
 impl Description {
+    /// The programs of the ranks, of neighbours with the same one once.
+    pub fn programs(&self) -> Vec<&str> {
+        let mut programs: Vec<&str> = self.ranks.iter().map(|rank| &*rank.program).collect();
+        programs.dedup();
+        programs
+    }
+
     /// As text: a line for the job, and one for each rank.
     pub fn encode(&self) -> String {
         let Description { number, job, host, began, size, hosts, ranks } = self;
@@ -97,7 +104,7 @@ mod tests {
             ranks: (0..3).map(rank).collect(),
         };
         let read = Description::decode(&job.encode()).unwrap();
-        assert_eq!(read.ranks[2].program, "./a?b?[2J?");
+        assert_eq!((&*read.ranks[2].program, read.programs()), ("./a?b?[2J?", vec!["./a?b?[2J?"]));
         assert_eq!(
             (read.number, read.job, read.size, read.ranks.len(), read.ranks[1].is_over),
             (99, u64::MAX, 8, 3, true)

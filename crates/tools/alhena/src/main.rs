@@ -9,6 +9,7 @@ mod live;
 mod numbers;
 mod prefix;
 mod profile;
+mod ranks;
 mod simulate;
 mod tables;
 mod worker;

@@ -176,17 +176,9 @@ fn text(all: &Findings, exit_code: u8) -> String {
 
 /// `rank 3`, `ranks 0-2,5`.
 fn ranks(all: &[u32]) -> String {
-    let mut spans: Vec<(u32, u32)> = Vec::new();
-    for &rank in all {
-        match spans.last_mut() {
-            Some((_, last)) if last.checked_add(1) == Some(rank) => *last = rank,
-            _ => spans.push((rank, rank)),
-        }
-    }
-    let span = |&(first, last): &(u32, u32)| {
-        if first == last { first.to_string() } else { format!("{first}-{last}") }
-    };
-    let list: Vec<String> = spans.iter().map(span).collect();
+    let span =
+        |(first, last): (u32, u32)| if first == last { first.to_string() } else { format!("{first}-{last}") };
+    let list: Vec<String> = crate::ranks::runs(all).map(span).collect();
     format!("{} {}", if all.len() == 1 { "rank" } else { "ranks" }, list.join(","))
 }
 

@@ -56,8 +56,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
 
 fn job(connection: &Connection) -> Job {
     let it = &connection.description;
-    let mut programs: Vec<String> = it.ranks.iter().map(|rank| rank.program.clone()).collect();
-    programs.dedup();
     Job {
         job: it.number,
         host: it.host.clone(),
@@ -66,15 +64,13 @@ fn job(connection: &Connection) -> Job {
         hosts: it.hosts,
         began: it.began,
         state: state(connection),
-        programs,
+        programs: it.programs().into_iter().map(str::to_owned).collect(),
     }
 }
 
-/// What most of its ranks have come to.
+/// How far its ranks have come.
 fn state(connection: &Connection) -> &'static str {
-    let sections =
-        connection.area.iter().flat_map(|area| (0..area.shape().ranks).filter_map(|slot| area.section(slot)));
-    let states: Vec<State> = sections.map(|section| section.state()).collect();
+    let states: Vec<State> = connection.sections().map(|section| section.state()).collect();
     if states.contains(&State::Running) {
         "runs"
     } else if states.contains(&State::Finalized) {

@@ -10,7 +10,6 @@ mod error;
 pub mod jobs;
 mod process;
 pub mod queues;
-mod ranks;
 pub mod stacks;
 pub mod top;
 

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 use live::{Connection, call_site};
-use observe::live::{ENTRIES, Entry};
+use observe::live::Entry;
 use observe::{Line, Section, Shown, State};
 use places::Resolver;
 use serde::Serialize;
@@ -65,11 +65,9 @@ struct Row {
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
     let connection = arguments.which.open()?;
-    let sections: Vec<Section> = sections(&connection)
-        .filter(|section| {
-            arguments.ranks.is_empty() || arguments.ranks.contains(&number(&connection, section))
-        })
-        .collect();
+    let is_wanted =
+        |section: &Section| arguments.ranks.is_empty() || arguments.ranks.contains(&connection.rank(section));
+    let sections: Vec<Section> = connection.sections().filter(is_wanted).collect();
     let question = platform::clock::nanoseconds().max(1);
     sections.iter().for_each(|section| section.ask(question));
     let deadline = Instant::now() + PATIENCE;
@@ -87,18 +85,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// The sections of a job's ranks on this host.
-pub fn sections(connection: &Connection) -> impl Iterator<Item = Section> {
-    let area = connection.area.clone();
-    (0..connection.description.ranks.len())
-        .filter_map(move |slot| area.as_ref().and_then(|area| area.section(slot)))
-}
-
-/// The number of a section's rank in the job.
-pub fn number(connection: &Connection, section: &Section) -> u32 {
-    connection.description.ranks[section.place()].rank
-}
-
 /// Whether what a rank shows is true now: it has answered, be it another tool that has asked since, or it sleeps since it wrote
 /// that. A question is the time at which it was asked.
 fn is_present(section: &Section, question: u64) -> bool {
@@ -108,7 +94,7 @@ fn is_present(section: &Section, question: u64) -> bool {
 }
 
 fn rank(connection: &Connection, section: &Section, question: u64, resolver: &mut Resolver) -> Rank {
-    let (rank, modules) = (number(connection, section), section.modules());
+    let (rank, modules) = (connection.rank(section), section.modules());
     let shown = section.shown().unwrap_or_default();
     let now = platform::clock::nanoseconds();
     let slots = section.waits();
@@ -117,7 +103,7 @@ fn rank(connection: &Connection, section: &Section, question: u64, resolver: &mu
         let call = site.call.clone().unwrap_or_else(|| slot.wait.call.clone());
         let call = if call.is_empty() { "MPI" } else { &call };
         let (what, since) = (deadlock::what_for(&slot.wait, rank), time(now.saturating_sub(slot.wait.since)));
-        format!("waits in {call} for {since}{}{}", what.replacen(" for", ":", 1), site.in_words())
+        format!("waits in {call} for {since}: {what}{}", site.in_words())
     });
     let Shown { at, figures, counts, .. } = shown;
     let count = |entry: Entry| counts[entry as usize];
@@ -129,9 +115,7 @@ fn rank(connection: &Connection, section: &Section, question: u64, resolver: &mu
             State::Finalized => "has called MPI_Finalize",
         },
         waits: waits.collect(),
-        age: (!is_present(section, question))
-            .then(|| now.saturating_sub(at) as f64 / 1e9)
-            .filter(|_| at != 0),
+        age: (at != 0 && !is_present(section, question)).then(|| now.saturating_sub(at) as f64 / 1e9),
         posted: count(Entry::Posted),
         unexpected: count(Entry::Unexpected),
         unexpected_bytes: figures.unexpected_bytes,
@@ -148,8 +132,13 @@ fn row(line: &Line) -> Row {
 }
 
 fn name(entry: Entry) -> &'static str {
-    let names = ["posted", "unexpected", "send", "transfer", "request"];
-    names[ENTRIES.iter().position(|&it| it == entry).unwrap_or(0)]
+    match entry {
+        Entry::Posted => "posted",
+        Entry::Unexpected => "unexpected",
+        Entry::Send => "send",
+        Entry::Transfer => "transfer",
+        Entry::Request => "request",
+    }
 }
 
 fn show(out: &mut impl Write, ranks: &[Rank], most: usize) -> io::Result<()> {
@@ -183,7 +172,7 @@ fn show(out: &mut impl Write, ranks: &[Rank], most: usize) -> io::Result<()> {
         let rows = rank.lines.iter().filter(|row| row.kind != "request");
         let count = rows.clone().count();
         for Row { kind, rank, tag, context, bytes: length } in rows.take(most) {
-            let way = if matches!(*kind, "send") { "to" } else { "of" };
+            let way = if *kind == "send" { "to" } else { "of" };
             let peer = rank.map_or(format!("{way} any"), |rank| format!("{way} rank {rank}"));
             let tag = tag.map_or("any tag".to_owned(), |tag| format!("tag {tag}"));
             writeln!(

@@ -7,8 +7,9 @@ use places::{Place, Resolver};
 use serde::Serialize;
 use stacks::Sampler;
 
+use super::Which;
 use super::error::Error;
-use super::{Which, ranks};
+use crate::ranks;
 
 /// Shows where the ranks of a running job are: their call stacks
 #[derive(clap::Args)]

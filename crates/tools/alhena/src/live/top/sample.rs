@@ -57,7 +57,7 @@ pub struct Sampler {
 impl Sampler {
     /// Looks at the job of a connection. `stacks`: its ranks may be stopped for some microseconds.
     pub fn new(connection: Connection, stacks: bool) -> Sampler {
-        let sections = crate::live::queues::sections(&connection).collect();
+        let sections = connection.sections().collect();
         let stacks = stacks && connection.description.ranks.len() <= MOST_STACKS;
         Sampler { connection, sections, stacks: stacks.then(Stacks::new), resolver: Resolver::new() }
     }

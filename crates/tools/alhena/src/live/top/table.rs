@@ -91,14 +91,12 @@ impl Table {
 }
 
 fn title(job: &Description) -> String {
-    let mut programs: Vec<&str> = job.ranks.iter().map(|rank| &*rank.program).collect();
-    programs.dedup();
     let ranks = match job.size as usize == job.ranks.len() {
         true => format!("{} ranks", job.size),
         false => format!("{} of {} ranks, on {} hosts", job.ranks.len(), job.size, job.hosts),
     };
     let time = crate::live::jobs::since(job.began);
-    format!("job {} on {}: {ranks} of {}, {time}", job.number, job.host, programs.join(" : "))
+    format!("job {} on {}: {ranks} of {}, {time}", job.number, job.host, job.programs().join(" : "))
 }
 
 fn row(rank: u32, pid: i32, then: &RankAt, now: &RankAt, seconds: f64) -> Row {
