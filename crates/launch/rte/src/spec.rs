@@ -61,7 +61,7 @@ pub struct JobSpec {
 pub struct Parent {
     /// Where its processes wait for those of this job.
     pub port: String,
-    /// The connection with the one that asked for this job. Its end ends the job, unless that was released.
+    /// The connection with the process that asked for this job. Its end ends the job, unless that was released.
     pub link: Arc<OwnedFd>,
 }
 

@@ -26,7 +26,7 @@ pub enum State {
 }
 
 impl State {
-    /// What it is to those who look from outside; `None`: it is complete. Messages without a receive are with the network.
+    /// What tools are shown of it; `None`: it is complete. Messages without a receive are with the network.
     pub fn open(&self) -> Option<Open> {
         match self {
             State::Send(send) => {

@@ -39,7 +39,7 @@ impl State {
         }
     }
 
-    /// What it is to those who look from outside; `None`: it is complete.
+    /// What tools are shown of it; `None`: it is complete.
     pub fn open(&self) -> Option<Open> {
         let (kind, peer, tag, context, bytes) = match self {
             State::Posted(post) => {

@@ -49,7 +49,7 @@ pub trait Progress {
     fn done(&self) -> Option<&Done>;
 }
 
-/// A message or an operation that is not done, for those who look from outside.
+/// A message or an operation that is not done, as tools are shown it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Open {
     /// What it is.

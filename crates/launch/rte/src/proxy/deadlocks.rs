@@ -13,12 +13,11 @@
 use std::time::Duration;
 
 use deadlock::{Does, Found, Rank, Snapshot};
+use live::call_site;
 use observe::{Section, Slot, State};
 
 use super::clock::no_later_than;
 use super::{Failure, Proxy};
-use live::call_site;
-
 use crate::task;
 
 /// Time between two looks.
