@@ -36,19 +36,15 @@ struct Segment {
 }
 
 impl Files {
-    /// The module for the unwinder, and the build-id of its file; `None`: the file is another one by now, or none.
-    pub fn module(&mut self, pid: i32, object: &Object) -> Option<(Module<Bytes>, Vec<u8>)> {
+    /// The module for the unwinder, the build-id of its file, and what the loader has added to the addresses in that; `None`: the
+    /// file is another one by now, or none.
+    pub fn module(&mut self, pid: i32, object: &Object) -> Option<(Module<Bytes>, Vec<u8>, u64)> {
         let key = (object.path.clone(), object.inode);
         let file = self.0.entry(key).or_insert_with(|| File::of(pid, object)).as_ref()?;
         let bias = file.bias(object)?;
         let name = object.path.to_string_lossy().into_owned();
         let module = Module::new(name, object.range.clone(), bias, file.sections.clone());
-        Some((module, file.build_id.clone()))
-    }
-
-    /// What the loader has added to the addresses in the file; `None`: [`Files::module`] knows no such file.
-    pub fn bias(&self, object: &Object) -> Option<u64> {
-        self.0.get(&(object.path.clone(), object.inode))?.as_ref()?.bias(object)
+        Some((module, file.build_id.clone(), bias))
     }
 }
 

@@ -13,15 +13,14 @@ mod files;
 mod maps;
 mod ptrace;
 
-use std::collections::HashMap;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use framehop::{CacheNative, FrameAddress, MayAllocateDuringUnwind, Unwinder, UnwinderNative};
 use places::{Place, Resolver};
 
 use files::{Bytes, Files};
-use maps::Object;
 use ptrace::Copy;
 
 /// Frames of a stack at most.
@@ -80,16 +79,17 @@ impl Sampler {
     pub fn process(&mut self, pid: i32) -> io::Result<Vec<Stack>> {
         let mut threads = ptrace::threads(pid)?;
         threads.sort_by_key(|&thread| (thread != pid, thread));
-        let mut stacks = Vec::new();
+        let mut copies = Vec::new();
         for thread in threads {
-            match self.thread(pid, thread) {
-                Ok(stack) => stacks.push(stack),
+            match ptrace::copy(pid, thread) {
+                Ok(copy) => copies.push((thread, copy)),
                 Err(error) if thread == pid => return Err(error),
                 // It has ended meanwhile.
                 Err(_) => {}
             }
         }
-        Ok(stacks)
+        let code = self.code(pid);
+        Ok(copies.iter().map(|(thread, copy)| code.unwind(pid, *thread, copy)).collect())
     }
 
     /// The stack of one thread of a process.
@@ -98,47 +98,61 @@ impl Sampler {
     /// The system's: no such thread, or no permission; `TimedOut`: the kernel does not stop it.
     pub fn thread(&mut self, pid: i32, thread: i32) -> io::Result<Stack> {
         let copy = ptrace::copy(pid, thread)?;
-        Ok(self.unwind(pid, thread, &copy))
+        Ok(self.code(pid).unwind(pid, thread, &copy))
     }
 
-    fn unwind(&mut self, pid: i32, thread: i32, copy: &Copy) -> Stack {
-        let objects = maps::objects(pid);
-        let mut unwinder: UnwinderNative<Bytes, MayAllocateDuringUnwind> = UnwinderNative::new();
-        let mut known: HashMap<PathBuf, Vec<u8>> = HashMap::new();
-        for object in &objects {
-            if let Some((module, build_id)) = self.files.module(pid, object) {
-                known.insert(object.path.clone(), build_id);
-                unwinder.add_module(module);
+    fn code(&mut self, pid: i32) -> Code {
+        let mut code = Code { objects: Vec::new(), unwinder: UnwinderNative::new() };
+        for object in maps::objects(pid) {
+            if let Some((module, build_id, bias)) = self.files.module(pid, &object) {
+                code.unwinder.add_module(module);
+                code.objects.push(Loaded { path: object.path, range: object.range, build_id, bias });
             }
         }
+        code
+    }
+}
+
+/// The code of a process whose files are known.
+struct Code {
+    objects: Vec<Loaded>,
+    unwinder: UnwinderNative<Bytes, MayAllocateDuringUnwind>,
+}
+
+/// A part of a file in a process.
+struct Loaded {
+    path: PathBuf,
+    range: Range<u64>,
+    build_id: Vec<u8>,
+    /// What the loader has added to the addresses in the file.
+    bias: u64,
+}
+
+impl Code {
+    /// The stack that a stopped thread has left.
+    fn unwind(&self, pid: i32, thread: i32, copy: &Copy) -> Stack {
         let mut cache: CacheNative<MayAllocateDuringUnwind> = CacheNative::new();
         let mut read = |address| copy.word(address).ok_or(());
         let (pc, registers) = copy.registers.start();
-        let mut walk = unwinder.iter_frames(pc, registers, &mut cache, &mut read);
+        let mut walk = self.unwinder.iter_frames(pc, registers, &mut cache, &mut read);
         let mut frames = Vec::new();
         // An error ends the stack where the unwinder is lost.
         while let (Ok(Some(frame)), true) = (walk.next(), frames.len() < MOST) {
-            frames.push(self.frame(&objects, &known, frame));
+            frames.push(self.frame(frame));
         }
         Stack { thread, name: ptrace::name(pid, thread), frames }
     }
 
-    fn frame(&self, objects: &[Object], known: &HashMap<PathBuf, Vec<u8>>, at: FrameAddress) -> Frame {
+    fn frame(&self, at: FrameAddress) -> Frame {
         let (address, has_called) = match at {
             FrameAddress::InstructionPointer(address) => (address, false),
             FrameAddress::ReturnAddress(address) => (address.get(), true),
         };
-        let object = objects.iter().find(|object| object.range.contains(&at.address_for_lookup()));
-        let bias = object.and_then(|object| self.files.bias(object));
-        match (object, bias) {
-            (Some(object), Some(bias)) => Frame {
-                path: object.path.clone(),
-                build_id: known.get(&object.path).cloned().unwrap_or_default(),
-                offset: address.wrapping_sub(bias),
-                has_called,
-            },
-            _ => Frame { path: PathBuf::new(), build_id: Vec::new(), offset: address, has_called },
-        }
+        let object = self.objects.iter().find(|object| object.range.contains(&at.address_for_lookup()));
+        let (path, build_id, bias) = object.map_or_else(Default::default, |object| {
+            (object.path.clone(), object.build_id.clone(), object.bias)
+        });
+        Frame { path, build_id, offset: address.wrapping_sub(bias), has_called }
     }
 }
 
