@@ -7,7 +7,7 @@ use crate::config::{Config, MICROSECOND, Names, PathConfig, Time};
 use crate::frame::{Head, Kind, MAX_CARRIED, expand};
 use crate::inbound::{Inbound, Verdict};
 use crate::mask::{BITS, Mask};
-use crate::outbound::{Outbound, Stage};
+use crate::outbound::{Outbound, Slot, Stage};
 use crate::path::{Path, PathState};
 
 /// Nothing was taken: as much is under way as may be.
@@ -144,11 +144,6 @@ impl Pair {
         self.paths[usize::from(path)].state
     }
 
-    /// The round trip on a path, once one was measured.
-    pub fn round_trip(&self, path: u8) -> Option<Time> {
-        self.paths[usize::from(path)].rtt.smoothed()
-    }
-
     /// The transport below has reported that a path leads nowhere. Whether none is left.
     pub fn path_lost(&mut self, path: u8, now: Time) -> bool {
         if let Some(lost) = self.paths.get_mut(usize::from(path))
@@ -252,12 +247,8 @@ impl Pair {
             Verdict::Known => {
                 // The acknowledgement may have been lost where this frame came from.
                 self.counts.duplicates += 1;
-                let another = self
-                    .paths
-                    .iter()
-                    .enumerate()
-                    .find(|&(index, other)| other.state == PathState::Up && index != usize::from(path));
-                self.inbound.reply_path = another.map(|(index, _)| index as u8);
+                let another = self.others(path).find(|(_, other)| other.state == PathState::Up);
+                self.inbound.reply_path = another.map(|(index, _)| index);
                 self.inbound.last = (head.sequence, head.attempt);
                 self.inbound.owe_at_once(now);
                 return Taken::Nothing;
@@ -340,13 +331,7 @@ impl Pair {
 
     /// Frames that several later ones of their path have overtaken are lost.
     fn find_overtaken(&mut self) {
-        let Pair { outbound, paths, .. } = self;
-        let lost: Vec<u64> = outbound
-            .out()
-            .filter(|(_, slot)| slot.departure + OVERTAKEN <= paths[usize::from(slot.path)].acked_departure)
-            .map(|(sequence, _)| sequence)
-            .collect();
-        lost.into_iter().for_each(|sequence| self.resend(sequence));
+        self.resend_all(|slot, path| slot.departure + OVERTAKEN <= path.acked_departure);
     }
 
     fn take_damaged(&mut self, now: Time, head: &Head) {
@@ -364,24 +349,19 @@ impl Pair {
     }
 
     fn take_answer(&mut self, now: Time, head: &Head) {
-        let number = head.sequence;
         let Some(path) = self.paths.get_mut(usize::from(head.path)) else {
             self.counts.nonsense += 1;
             return;
         };
-        let Some(probe) = path.probe.filter(|probe| probe.number & ((1 << 48) - 1) == number) else {
+        let number = expand(path.departures, head.sequence);
+        let Some(probe) = path.probe.filter(|probe| probe.number == number) else {
             self.counts.nonsense += u64::from(number > path.departures);
             return;
         };
         path.answer(probe, now);
         path.timer = (path.out > 0).then(|| now + path.wait(&self.config));
         // What had left before the probe and is not acknowledged by its answer is lost.
-        let out = self.outbound.out();
-        let lost: Vec<u64> = out
-            .filter(|(_, slot)| slot.path == head.path && slot.departure < probe.number)
-            .map(|(sequence, _)| sequence)
-            .collect();
-        lost.into_iter().for_each(|sequence| self.resend(sequence));
+        self.resend_all(|slot, _| slot.path == head.path && slot.departure < number);
     }
 }
 
@@ -400,22 +380,31 @@ impl Pair {
         self.outbound.requeue(sequence);
     }
 
+    /// All frames that are out and lost, by themselves and the path on which they left, leave again.
+    fn resend_all(&mut self, is_lost: impl Fn(&Slot, &Path) -> bool) {
+        let Pair { outbound, paths, .. } = self;
+        let lost = outbound.out().filter(|(_, slot)| is_lost(slot, &paths[usize::from(slot.path)]));
+        let lost: Vec<u64> = lost.map(|(sequence, _)| sequence).collect();
+        lost.into_iter().for_each(|sequence| self.resend(sequence));
+    }
+
     /// All that is out on a path leaves again, by the best one.
     fn move_all(&mut self, path: u8) {
-        let out = self.outbound.out().filter(|(_, slot)| slot.path == path);
-        let out: Vec<u64> = out.map(|(sequence, _)| sequence).collect();
-        out.into_iter().for_each(|sequence| self.resend(sequence));
+        self.resend_all(|slot, _| slot.path == path);
         self.paths[usize::from(path)].timer = None;
     }
 
+    /// All paths but this one.
+    fn others(&self, path: u8) -> impl Iterator<Item = (u8, &Path)> {
+        (0..=u8::MAX).zip(&self.paths).filter(move |&(index, _)| index != path)
+    }
+
     fn another_is_up(&self, path: u8) -> bool {
-        let others = self.paths.iter().enumerate().filter(|&(index, _)| index != usize::from(path));
-        others.into_iter().any(|(_, other)| other.state == PathState::Up)
+        self.others(path).any(|(_, other)| other.state == PathState::Up)
     }
 
     fn another_was_heard_after(&self, path: u8, time: Time) -> bool {
-        let others = self.paths.iter().enumerate().filter(|&(index, _)| index != usize::from(path));
-        others.into_iter().any(|(_, other)| other.was_heard_after(time))
+        self.others(path).any(|(_, other)| other.was_heard_after(time))
     }
 
     fn suspect(&mut self, path: u8, now: Time) {
@@ -506,18 +495,7 @@ impl Pair {
     fn head(&self, kind: Kind, path: u8) -> Head {
         let (acked, mask) = self.inbound.delivered();
         let epoch = self.config.epoch;
-        Head {
-            kind,
-            path,
-            epoch,
-            sequence: 0,
-            attempt: 0,
-            words: 0,
-            has_crc: false,
-            length: 0,
-            acked: acked & ((1 << 48) - 1),
-            mask,
-        }
+        Head { kind, path, epoch, sequence: 0, attempt: 0, words: 0, has_crc: false, length: 0, acked, mask }
     }
 
     fn send_queued(&mut self, now: Time, port: &mut impl Port) {
@@ -531,7 +509,7 @@ impl Pair {
             let mut head = self.head(Kind::Data, best);
             let path = &mut self.paths[usize::from(best)];
             let Some((sequence, slot)) = self.outbound.first_queued() else { return };
-            head.sequence = sequence & ((1 << 48) - 1);
+            head.sequence = sequence;
             head.attempt = slot.attempt.saturating_add(1);
             head.words = slot.words;
             head.has_crc = path.config.payload_crc;
@@ -564,7 +542,7 @@ impl Pair {
             }
             let mut head = self.head(Kind::Probe, index as u8);
             let path = &self.paths[index];
-            head.sequence = (path.departures + 1) & ((1 << 48) - 1);
+            head.sequence = path.departures + 1;
             let full = if path.probes_are_full() { path.config.max.min(MOST_PROBED) } else { 0 };
             let body: Vec<u8> = (0..full).map(|at| at as u8).collect();
             (head.length, head.has_crc) = (full as u32, full > 0);

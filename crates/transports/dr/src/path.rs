@@ -198,8 +198,8 @@ impl Path {
         self.wants_probe = true;
     }
 
-    /// A probe is answered; whether the path is up from now on.
-    pub(crate) fn answer(&mut self, probe: Probe, now: Time) -> bool {
+    /// A probe is answered; with enough of them the path is up.
+    pub(crate) fn answer(&mut self, probe: Probe, now: Time) {
         self.rtt.sample(now - probe.at);
         self.hear(now, probe.number);
         self.probe = None;
@@ -207,18 +207,17 @@ impl Path {
         let enough = match self.state {
             PathState::Suspect => ANSWERS,
             PathState::Trial => TRIALS,
-            _ => return false,
+            _ => return,
         };
         if self.answered < enough {
             self.wants_probe = true;
-            return false;
+            return;
         }
         if self.state == PathState::Trial {
             self.pause = PAUSES.0;
             self.window = Window::default();
         }
         self.enter(PathState::Up, now, None);
-        true
     }
 
     /// Probes are of full size.
