@@ -23,8 +23,8 @@ pub use leaving::{
     who_comes_back_learns_who_is_back, who_says_goodbye_has_sent_all,
 };
 pub use messages::{
-    a_full_peer_stops_no_other, a_stream_of_mixed_sizes_arrives_once, back_pressure_is_temporary,
-    every_size_arrives, headers_of_every_length_arrive, limits_are_consistent,
+    a_full_peer_stops_no_other, a_stream_of_mixed_sizes_arrives_once, arrivals_of_one_peer_are_its_own,
+    back_pressure_is_temporary, every_size_arrives, headers_of_every_length_arrive, limits_are_consistent,
     many_senders_are_served_fairly,
 };
 pub use one_sided::{
@@ -55,6 +55,7 @@ macro_rules! suite {
             a_stream_of_mixed_sizes_arrives_once
             back_pressure_is_temporary
             many_senders_are_served_fairly
+            arrivals_of_one_peer_are_its_own
             a_full_peer_stops_no_other
             every_size_and_offset_is_fetched
             every_size_and_offset_is_stored

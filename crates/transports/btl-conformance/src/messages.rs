@@ -120,6 +120,36 @@ pub fn a_full_peer_stops_no_other<B: Btl>(mut world: Endpoints<B>) {
     }
 }
 
+/// Arrivals of one peer are that peer's alone, and those of the others stay for [`Btl::next_arrival`].
+pub fn arrivals_of_one_peer_are_its_own<B: Btl>(mut world: Endpoints<B>) {
+    const ROUNDS: usize = 20;
+    let (to, other) = (world.receiver(), world.receiver() / 2);
+    if other == 0 {
+        return;
+    }
+    let mut got = 0;
+    for _ in 0..ROUNDS {
+        for from in [other, 0] {
+            world.send(from, to, &[from as u64], &[0; 8], &mut |_| got += 1);
+        }
+    }
+    for _ in calls() {
+        for from in [0, other].map(|from| Peer(from as u32)) {
+            while let Some(arrival) = world.ends[to].next_arrival_from(from) {
+                assert_eq!((arrival.peer, arrival.header.word(0)), (from, u64::from(from.0)));
+                world.ends[to].release(arrival);
+                got += 1;
+            }
+        }
+        got += usize::from(take(&mut world.ends[to]).is_some());
+        if got == 2 * ROUNDS {
+            return;
+        }
+        (0..world.ends.len()).for_each(|end| world.no_event(end));
+    }
+    panic!("{got} of {} messages arrive", 2 * ROUNDS);
+}
+
 /// A receiver with several eager senders receives from all of them.
 pub fn many_senders_are_served_fairly<B: Btl>(mut world: Endpoints<B>) {
     const ROUNDS: usize = 2000;

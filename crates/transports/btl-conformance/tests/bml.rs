@@ -210,6 +210,7 @@ macro_rules! suite_with_faults {
             answers_wait_for_their_own_peer
             any_number_of_gets_may_be_asked_for
             arm_notices_what_is_there
+            arrivals_of_one_peer_are_its_own
             atomics_change_words
             atomics_of_all_add_up
             atomics_on_a_word_keep_their_order

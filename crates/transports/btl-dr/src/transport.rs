@@ -376,8 +376,10 @@ impl<B: Ways> Btl for Dr<B> {
         }
     }
 
-    fn next_arrival_from(&mut self, _peer: Peer) -> Option<Arrival> {
-        self.next_arrival()
+    fn next_arrival_from(&mut self, peer: Peer) -> Option<Arrival> {
+        self.take_frames();
+        let is_first = self.ready.front().is_some_and(|&(from, ..)| from == peer);
+        if is_first { self.next_arrival() } else { None }
     }
 
     fn release(&mut self, _arrival: Arrival) {

@@ -31,6 +31,7 @@ macro_rules! of_one_thread {
             every_size_arrives
             headers_of_every_length_arrive
             a_stream_of_mixed_sizes_arrives_once
+            arrivals_of_one_peer_are_its_own
             back_pressure_is_temporary
             every_size_and_offset_is_fetched
             every_size_and_offset_is_stored

@@ -156,6 +156,7 @@ macro_rules! no_hurry {
             every_size_arrives
             headers_of_every_length_arrive
             a_stream_of_mixed_sizes_arrives_once
+            arrivals_of_one_peer_are_its_own
             every_size_and_offset_is_fetched
             every_size_and_offset_is_stored
             what_was_not_exposed_is_refused
