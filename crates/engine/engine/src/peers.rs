@@ -85,6 +85,7 @@ impl Peers {
             Some(place) => *place = process,
             None => self.met.push(process),
         }
+        self.free.retain(|&free| free != peer);
         self.numbers.insert(process, peer);
     }
 
@@ -130,10 +131,9 @@ impl Peers {
         self.free.push(peer);
     }
 
-    /// Takes a free number that may be used.
-    pub(crate) fn free(&mut self, may_be_used: impl Fn(Peer) -> bool) -> Option<Peer> {
-        let place = self.free.iter().position(|&peer| may_be_used(peer))?;
-        Some(self.free.swap_remove(place))
+    /// A free number that may be used; [`Peers::put`] takes it.
+    pub(crate) fn free(&self, may_be_used: impl Fn(Peer) -> bool) -> Option<Peer> {
+        self.free.iter().copied().find(|&peer| may_be_used(peer))
     }
 }
 
@@ -200,12 +200,19 @@ mod tests {
         let layer = Layer::ob1(Ob1::new(Config::new(1)));
         let mut p2p = P2p::new(Bml::solo(), layer, Peers::of_job(7, 1));
         let stranger = Process { job: 9, rank: 0 };
-        for _ in 0..2 {
-            let introduction = format!("{:032x} 4711 127.0.0.1", 7);
-            let met = p2p.meet(stranger, &introduction, |_| true);
-            assert_eq!(met.map_err(|Unreachable(peer)| peer), Err(Peer(1)));
-            assert_eq!(p2p.peers().find(stranger), None);
-        }
+        let stays_unknown = |p2p: &mut P2p| {
+            for _ in 0..2 {
+                let introduction = format!("{:032x} 4711 127.0.0.1", 7);
+                let met = p2p.meet(stranger, &introduction, |_| true);
+                assert_eq!(met.map_err(|Unreachable(peer)| peer), Err(Peer(1)));
+                assert_eq!(p2p.peers().find(stranger), None);
+            }
+        };
+        stays_unknown(&mut p2p);
+        // The same where the number was another process's: it stays free.
+        p2p.peers.put(Peer(1), Process { job: 8, rank: 0 });
+        p2p.peers.is_gone(Peer(1));
+        stays_unknown(&mut p2p);
         assert_eq!(p2p.meet(Process { job: 7, rank: 0 }, "", |_| true).ok(), Some((Peer(0), false)));
     }
 }
