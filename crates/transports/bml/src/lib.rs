@@ -112,14 +112,15 @@ macro_rules! declare {
         impl Bml {
             /// A table without peers.
             fn empty(me: Peer, bell: Bell, size: usize, transports: Transports<'_>) -> Bml {
+                let has_networks = [$(transports.$field.is_some()),*].contains(&true);
                 Bml {
                     routes: Vec::with_capacity(size),
                     loopback: Loopback::new(me, bell),
                     bell,
                     vader: transports.vader,
-                    job_has_networks: [$(transports.$field.is_some()),*].contains(&true),
+                    job_has_networks: has_networks,
                     introduction: None,
-                    is_mixed: [$(transports.$field.is_some()),*].contains(&true),
+                    is_mixed: has_networks,
                     $($field: transports.$field.map(Box::new),)*
                     turn: 0,
                 }

@@ -32,7 +32,6 @@ impl Bml {
         if let Some(introduction) = &self.introduction {
             return Ok(introduction.encode());
         }
-        let system = |error: io::Error| Lines::system("opening TCP for processes of other jobs", &error);
         let key = Secret::new(platform::random::secret().map_err(system)?);
         if self.tcp.there().is_none() {
             self.open_for_strangers(job, values)?;
@@ -43,7 +42,6 @@ impl Bml {
     }
 
     fn open_for_strangers(&mut self, job: u64, values: &mca::Values) -> Result<(), Lines> {
-        let system = |error: io::Error| Lines::system("opening TCP for processes of other jobs", &error);
         // No process of this job calls, so no other knows the key.
         let key = platform::random::secret().map_err(system)?;
         let (me, peers) = (self.loopback.me(), self.routes.len() as u32);
@@ -97,4 +95,8 @@ impl Bml {
     pub fn next_gone(&mut self) -> Option<Peer> {
         self.tcp.there_mut()?.next_gone()
     }
+}
+
+fn system(error: io::Error) -> Lines {
+    Lines::system("opening TCP for processes of other jobs", &error)
 }
