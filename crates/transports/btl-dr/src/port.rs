@@ -30,9 +30,7 @@ impl<B: Ways> Out<'_, B> {
     }
 
     #[cold]
-    fn send_with_faults(&mut self, way: Way, header: &[u64], body: &[u8]) -> Result<(), Full> {
-        let bits = header.len() * 64 + body.len() * 8;
-        let fate = self.faults.as_mut().map_or(Fate::Leaves(1), |faults| faults.draw(bits));
+    fn send_with_fate(&mut self, fate: Fate, way: Way, header: &[u64], body: &[u8]) -> Result<(), Full> {
         match fate {
             Fate::Leaves(times) => (0..times).try_for_each(|_| self.send(way, header, body))?,
             Fate::Damaged(bit) => {
@@ -66,9 +64,8 @@ impl<B: Ways> Out<'_, B> {
 impl<B: Ways> Port for Out<'_, B> {
     fn transmit(&mut self, path: u8, header: &[u64], body: &[u8]) -> Result<(), Full> {
         let way = self.ways[usize::from(path)];
-        match self.faults {
-            None => self.send(way, header, body),
-            Some(_) => self.send_with_faults(way, header, body),
-        }
+        let Some(faults) = &mut self.faults else { return self.send(way, header, body) };
+        let fate = faults.draw(header.len() * 64 + body.len() * 8);
+        self.send_with_fate(fate, way, header, body)
     }
 }
