@@ -11,7 +11,6 @@ use pml::Done;
 
 use super::advance::{advance_to_end, take_area_of};
 use super::arguments::Arguments;
-use super::call::is_neighbourhood;
 use super::callback::Callback;
 use super::check::{Logged, Statement};
 use super::fast_path::take_planned;
@@ -19,7 +18,6 @@ use super::kept;
 use super::mode::{Mode, Start};
 use super::persistent::Persistent;
 use super::run::{Running, done};
-use super::select::may_share;
 use super::state::CollState;
 use super::turns::{await_turn, queue};
 use objects::comm::Comm;
@@ -55,22 +53,9 @@ pub(super) fn set_up(
     }
     let mut guard = t.lock();
     let state = &mut *guard;
-    let mut start = match mode.start() {
-        Start::Persistent if !is_neighbourhood(coll) && may_share(state, state.comm(comm)?) => {
-            Start::InOwnArea
-        }
-        start => start,
-    };
     let mut running = kept::find(state, comm)?.spare(coll, comm);
-    match running.set_up(state, coll, start, fill) {
-        Ok(()) => {
-            if start == Start::InOwnArea && !running.gains_from_area() {
-                // A forced algorithm may need the area all the same.
-                match running.choose(state, Start::Persistent) {
-                    Ok(()) => start = Start::Persistent,
-                    Err(_) => running.choose(state, start)?,
-                }
-            }
+    match running.set_up(state, coll, mode.start(), fill) {
+        Ok(start) => {
             let votes = blocking || start == Start::InOwnArea;
             let direct = votes && running.wants_vote(kept::find(state, comm)?);
             let online = start == Start::Blocking && state.params.tuned.online;

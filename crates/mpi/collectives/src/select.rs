@@ -60,14 +60,19 @@ pub(super) fn may_share(state: &State, comm: &Comm) -> bool {
 /// Whether rounds of a persistent call are faster in an area of their own than by messages, which leave at once up to the eager
 /// limit: on an EPYC of 2 cores up to 2 KiB, and with more ranks than cores up to some lines (docs/measurements/collectives.md).
 /// All processes find the same. Calls whose processes may each have as much data as they like go by messages.
-pub(super) fn gains_from_area(query: &Query) -> bool {
+pub(super) fn gains_from_area(
+    call: &Call,
+    comm: &Comm,
+    kept: &mut CollState,
+    world: Option<&Membership>,
+) -> bool {
     const MOST: u64 = 2 << 10;
     const MOST_OVERSUBSCRIBED: u64 = 256;
-    let most = match query.placement {
+    let most = match placement(comm, kept, world) {
         Placement::Node { oversubscribed: true } => MOST_OVERSUBSCRIBED,
         _ => MOST,
     };
-    query.coll == Coll::Barrier || query.coll.all_know_bytes() && query.bytes <= most
+    call.coll == Coll::Barrier || call.coll.all_know_bytes() && bytes(call, comm.size()) <= most
 }
 
 /// The bytes that [`Query::bytes`] wants: the same on every rank of the call.

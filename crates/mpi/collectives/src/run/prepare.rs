@@ -48,7 +48,7 @@ impl Running {
         Ok(Box::new(running))
     }
 
-    /// Takes the arguments of a call and finds its schedule; nothing has been sent yet.
+    /// Takes the arguments of a call and finds its schedule; nothing has been sent yet. The result is how it starts.
     ///
     /// # Errors
     /// Those of the arguments. The value can be used for another call.
@@ -58,7 +58,7 @@ impl Running {
         coll: Coll,
         start: Start,
         fill: impl FnOnce(&mut Arguments<'_>) -> Result<()>,
-    ) -> Result<()> {
+    ) -> Result<Start> {
         self.call.reset(coll);
         // It may wait for its turn before it begins.
         self.ended = None;
@@ -76,7 +76,28 @@ impl Running {
             true => Exact::over(state, comm, &mut self.call)?,
             false => None,
         };
-        self.choose(state, start)
+        match start {
+            Start::Persistent => self.choose_persistent(state),
+            _ => self.choose(state, start).map(|()| start),
+        }
+    }
+
+    /// Rounds of a persistent call have an area to themselves where they are faster there, or a forced algorithm needs one.
+    fn choose_persistent(&mut self, state: &mut State) -> Result<Start> {
+        let may_share = select::may_share(state, state.comm(self.call.comm)?);
+        let gains = may_share && self.gains_from_area(state)?;
+        let start = if gains { Start::InOwnArea } else { Start::Persistent };
+        match self.choose(state, start) {
+            Err(_) if may_share && !gains => self.choose(state, Start::InOwnArea).map(|()| Start::InOwnArea),
+            chosen => chosen.map(|()| start),
+        }
+    }
+
+    fn gains_from_area(&self, state: &mut State) -> Result<bool> {
+        let State { tables, comms, world, .. } = state;
+        let comm = comms.get_mut(self.call.comm)?;
+        let kept = kept::of(tables, comm);
+        Ok(select::gains_from_area(&self.call, comm, kept, world.as_ref()))
     }
 
     pub(in super::super) fn choose(&mut self, state: &mut State, start: Start) -> Result<()> {
@@ -110,11 +131,6 @@ impl Running {
         }
         algorithms[self.call.coll as usize] = self.schedule.algorithm();
         Ok(())
-    }
-
-    /// Whether the rounds of a persistent call had better be in an area of their own.
-    pub fn gains_from_area(&self) -> bool {
-        self.signature.as_ref().is_some_and(|signature| select::gains_from_area(signature.query()))
     }
 
     /// Whether the processes should first ask each other if they can read each other's memory.
