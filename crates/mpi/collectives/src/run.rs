@@ -60,7 +60,6 @@ pub struct Running {
     ended: Option<Result<()>>,
     /// The communicator's shared area, while a schedule uses it; or one that the call keeps to itself.
     area: Option<Box<NodeArea>>,
-    keeps_area: bool,
     /// What the call tries, and since when, while algorithms are chosen by trial.
     attempt: Option<(Attempt, Instant)>,
     /// The program's buffers, where the call works on exact sums instead.
@@ -86,7 +85,6 @@ impl Running {
             arena: Vec::new(),
             ended: None,
             area: None,
-            keeps_area: false,
             attempt: None,
             exact: None,
             held: None,
@@ -203,18 +201,18 @@ impl Running {
 
     /// Gives back the area that it has borrowed.
     pub(crate) fn give_area(&mut self) -> Option<Box<NodeArea>> {
-        if self.keeps_area { None } else { self.area.take() }
+        self.area.take_if(|area| !area.is_own())
     }
 
     /// The area that it has for itself, if it runs by the algorithm with this number.
     pub(super) fn part_with_area(&mut self, algorithm: AlgorithmId) -> Option<Box<NodeArea>> {
-        let is_it = self.keeps_area && self.schedule.algorithm() == Some(algorithm);
-        if is_it { self.area.take() } else { None }
+        let is_it = self.schedule.algorithm() == Some(algorithm);
+        self.area.take_if(|area| is_it && area.is_own())
     }
 
     /// Has an area for itself, for all its rounds.
     pub(super) fn keep_area(&mut self, area: Box<NodeArea>) {
-        (self.area, self.keeps_area) = (self.wants_area().then_some(area), true);
+        self.area = Some(area);
     }
 
     /// Whether it has begun, waits for peers and not for a reduction of the program.
@@ -330,7 +328,7 @@ impl Running {
 
     /// Whether it can serve another call.
     pub(crate) fn is_reusable(&self) -> bool {
-        !self.keeps_area && !matches!(self.ended, Some(Err(_)))
+        !matches!(self.ended, Some(Err(_)))
     }
 }
 

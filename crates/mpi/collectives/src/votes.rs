@@ -36,7 +36,7 @@ pub(super) fn launch(
             running.choose(&mut t.lock(), start)?;
         }
     }
-    if start == Start::InOwnArea {
+    if start == Start::InOwnArea && running.wants_area() {
         match own_area(t, comm)? {
             Some(area) => running.keep_area(area),
             None => running.choose(&mut t.lock(), Start::Persistent)?,
@@ -136,10 +136,13 @@ fn own_area(t: &mut Token, comm: abi::Comm) -> Result<Option<Box<NodeArea>>> {
     // All others add nothing.
     let mut words = made.as_ref().map_or([0; 4], |(_, ticket)| ticket.words());
     reduce(t, comm, &mut words, abi::SUM)?;
-    let ticket = SegmentTicket::from_words(words).filter(|_| words != [0; 4]);
+    if words == [0; 4] {
+        return Ok(None);
+    }
     let joined = match made {
         Some((area, _)) => Some(area),
-        None => ticket.and_then(|ticket| node.join_area(members[0], &ticket, &members, me)),
+        None => SegmentTicket::from_words(words)
+            .and_then(|ticket| node.join_area(members[0], &ticket, &members, me)),
     };
     let mut all_have = [u64::from(joined.is_some())];
     reduce(t, comm, &mut all_have, abi::MIN)?;

@@ -125,6 +125,11 @@ impl Node {
 }
 
 impl NodeArea {
+    /// Whether it is an area of its own, beside those of the node's segment.
+    pub fn is_own(&self) -> bool {
+        matches!(self.place, Place::Own(_))
+    }
+
     /// All members of an area of its own have joined it.
     pub fn close(&mut self) {
         if let Place::Own(segment) = &mut self.place {
