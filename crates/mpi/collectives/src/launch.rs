@@ -13,7 +13,7 @@ use super::advance::{advance_to_end, take_area_of};
 use super::arguments::Arguments;
 use super::callback::Callback;
 use super::check::{Logged, Statement};
-use super::fast_path::take_planned;
+use super::fast_path::Planned;
 use super::kept;
 use super::mode::{Mode, Start};
 use super::persistent::Persistent;
@@ -68,8 +68,13 @@ pub(super) fn set_up(
     }
 }
 
-/// Starts a call and sees to its completion by `mode`.
-pub(super) fn go(t: &mut Token, mode: Mode<'_>, mut running: Box<Running>) -> Result<()> {
+/// Starts a call and sees to its completion by `mode`. `planned`: what rounds of a persistent one would do on the fast path.
+pub(super) fn go(
+    t: &mut Token,
+    mode: Mode<'_>,
+    mut running: Box<Running>,
+    planned: Option<Planned>,
+) -> Result<()> {
     match mode {
         Mode::Blocking | Mode::Own => {
             let begun = {
@@ -116,7 +121,6 @@ pub(super) fn go(t: &mut Token, mode: Mode<'_>, mut running: Box<Running>) -> Re
             let held = state.hold(running.comm())?;
             running.hold(Some(held.clone()));
             running.set_copies(copies::take(request));
-            let planned = take_planned(&mut state, running.comm());
             let rounds = planned.and_then(|planned| planned.rounds(&mut running, held.clone()));
             *request = match rounds {
                 Some(rounds) => state.add_request(rounds)?,

@@ -8,6 +8,7 @@ use coll::tuned::Query;
 use node::{NodeArea, SegmentTicket};
 
 use super::arguments::{Arguments, Recv};
+use super::fast_path::take_planned;
 use super::launch::{Ready, go, set_up};
 use super::mode::{Mode, Start};
 use super::{kept, localities};
@@ -23,6 +24,11 @@ pub(super) fn launch(
     comm: abi::Comm,
     fill: impl FnOnce(&mut Arguments<'_>) -> Result<()>,
 ) -> Result<()> {
+    // Taken first, so that a call that fails leaves none behind.
+    let planned = match mode {
+        Mode::Persistent(_) => take_planned(&mut t.lock(), comm),
+        _ => None,
+    };
     let Ready { mut running, start, direct, online } = set_up(t, &mode, coll, comm, fill)?;
     if direct {
         vote_on_direct(t, comm)?;
@@ -42,7 +48,7 @@ pub(super) fn launch(
             None => running.choose(&mut t.lock(), Start::Persistent)?,
         }
     }
-    go(t, mode, running)
+    go(t, mode, running, planned)
 }
 
 /// A call of the library itself within another one's start: it needs no vote.
@@ -53,7 +59,7 @@ fn ask(
     fill: impl FnOnce(&mut Arguments<'_>) -> Result<()>,
 ) -> Result<()> {
     let Ready { running, .. } = set_up(t, &Mode::Own, coll, comm, fill)?;
-    go(t, Mode::Own, running)
+    go(t, Mode::Own, running, None)
 }
 
 const IN_PLACE: Address = Address(abi::IN_PLACE);

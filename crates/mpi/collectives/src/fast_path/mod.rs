@@ -40,7 +40,7 @@ use std::time::Duration;
 pub(super) use calls::*;
 pub(super) use irregular::*;
 pub(super) use neighbour::*;
-pub(super) use rounds::take_planned;
+pub(super) use rounds::{Planned, take_planned};
 
 /// How often to poll before anything else is polled, where ranks have cores of their own.
 const POLLS: u32 = 64;

@@ -46,7 +46,7 @@ impl Planned {
 /// What calls that are being made would do, by the places of their communicators.
 static PLANNED: Guarded<BTreeMap<u32, Planned>> = Guarded::new(BTreeMap::new());
 
-/// Keeps what the rounds of a call would do, for the rest of the call; what is kept of another one is dropped.
+/// Keeps what the rounds of a call would do, until the call takes it.
 #[cold]
 #[inline(never)]
 pub(super) fn prepare(
@@ -59,11 +59,8 @@ pub(super) fn prepare(
     let mut state = t.lock();
     let planned = planned(&mut state, coll, comm, root, plan);
     let place = state.comms.find(comm).map(|comm| comm.slot.0);
-    let all = PLANNED.get_mut(&mut state.tables);
-    match (place, planned) {
-        (Some(place), Some(planned)) => drop(all.insert(place, planned)),
-        (Some(place), None) => drop(all.remove(&place)),
-        (None, _) => {}
+    if let (Some(place), Some(planned)) = (place, planned) {
+        PLANNED.get_mut(&mut state.tables).insert(place, planned);
     }
 }
 
