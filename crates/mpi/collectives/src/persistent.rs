@@ -1,7 +1,7 @@
 //! A persistent collective as a request: one call, started again and again (MPI-5.0 section 6.13).
 
 use abi::Result;
-use engine::{Advance, Afterlife, Blocking, Fate, Operation};
+use engine::{Advance, Blocking, Fate, Operation};
 use pml::Done;
 
 use super::advance::advance_to_end;
@@ -85,20 +85,12 @@ impl Operation<State> for Persistent {
         self.running().map_or(Advance::Finished, |running| running.go_on(state, key))
     }
 
-    /// The request can be started again.
     fn conclude(&mut self) -> (Done, Fate) {
-        let done = self.outcome();
-        self.stage = Stage::Inactive;
-        (done, Fate::Inactive)
+        self.stage.conclude()
     }
 
     /// `MPI_Cancel` of a collective does nothing.
     fn cancel(&mut self, _state: &mut State) -> Result<()> {
         Ok(())
-    }
-
-    /// A call on its way completes on its own.
-    fn give_up(&mut self, state: &mut State) -> Afterlife {
-        if self.is_over(state) { Afterlife::Gone } else { Afterlife::UntilOver { register: true } }
     }
 }

@@ -1,5 +1,6 @@
 //! Where a persistent collective stands, whichever way its rounds go.
 
+use engine::Fate;
 use pml::Done;
 
 use objects::immediate::EMPTY;
@@ -20,5 +21,10 @@ impl Stage {
             Stage::Complete(done) => done,
             Stage::Inactive | Stage::Started => EMPTY,
         }
+    }
+
+    /// The program takes the result; the request can be started again.
+    pub fn conclude(&mut self) -> (Done, Fate) {
+        (std::mem::replace(self, Stage::Inactive).outcome(), Fate::Inactive)
     }
 }

@@ -7,7 +7,7 @@ use engine::{Advance, Afterlife, Blocking, Fate, Operation};
 use ffi::copies::{self, Copies};
 use pml::Done;
 
-use super::super::check::{LogReads, disagreement};
+use super::super::check::LogReads;
 use super::super::run::done;
 use super::super::turns::return_to;
 use super::{Lacks, Started, complete};
@@ -93,19 +93,8 @@ impl Operation<State> for Later {
 
     fn advance(&mut self, state: &mut State, _key: u32) -> Advance {
         let Some(started) = &mut self.started else { return Advance::Finished };
-        if started.exchange.poll() {
-            let result = started.exchange.result();
-            return self.end(state, result);
-        }
-        if let Some(lost) = state.loss_in(self.comm, started.exchange.awaited()) {
-            return self.end(state, Err(lost));
-        }
-        match started
-            .logged
-            .filter(|_| self.log_reads.is_due(state))
-            .and_then(|logged| disagreement(state, self.comm, &logged))
-        {
-            Some(error) => self.end(state, Err(error)),
+        match started.poll(state, self.comm, &mut self.log_reads) {
+            Some(result) => self.end(state, result),
             None => Advance::Idle,
         }
     }

@@ -14,7 +14,7 @@ mod reach;
 mod rounds;
 mod ways;
 
-use abi::Result;
+use abi::{Error, Result};
 use coll::Coll;
 use coll::algorithms::registry::AlgorithmId;
 use coll::exchange::Participant;
@@ -52,6 +52,24 @@ type Exchange<'a> = coll::exchange::Exchange<'a, OfNode<Box<NodeArea>>, Blocks<'
 struct Started<'a> {
     exchange: Exchange<'a>,
     logged: Option<Logged>,
+}
+
+impl Started<'_> {
+    /// Polls once; the result, if the call is over.
+    fn poll(&mut self, state: &State, comm: abi::Comm, log_reads: &mut LogReads) -> Option<Result<()>> {
+        if self.exchange.poll() {
+            return Some(self.exchange.result());
+        }
+        self.failure(state, comm, log_reads).map(Err)
+    }
+
+    /// Why a call that goes on never ends: a member is lost, or is in another call.
+    fn failure(&self, state: &State, comm: abi::Comm, log_reads: &mut LogReads) -> Option<Error> {
+        state.loss_in(comm, self.exchange.awaited()).or_else(|| {
+            let logged = self.logged.as_ref().filter(|_| log_reads.is_due(state))?;
+            disagreement(state, comm, logged)
+        })
+    }
 }
 
 /// A call's place in the communicator's sequence.
@@ -190,24 +208,19 @@ fn await_end<'a>(
         missing.map_or_else(Reason::outside, |missing| missing.reason(state, comm))
     };
     wait_actively_seen(t, why, |state| {
-        let Started { exchange, logged } = started.as_mut()?;
+        let under_way = started.as_mut()?;
+        let exchange = &mut under_way.exchange;
         let over =
             (0..polls).any(|_| exchange.poll()) || hint.is_some_and(|hint| keep_polling(exchange, hint));
         let result = match over {
             true => exchange.result(),
             false => {
                 missing.set(missing_in(exchange));
-                match (state.loss_in(comm, exchange.awaited()), logged.as_ref()) {
-                    (Some(lost), _) => Err(lost),
-                    (None, Some(logged)) if log_reads.is_due(state) => {
-                        Err(disagreement(state, comm, logged)?)
-                    }
-                    _ => return None,
-                }
+                Err(under_way.failure(state, comm, &mut log_reads)?)
             }
         };
         if hint.is_some() {
-            exchange.slots().0.go_on();
+            under_way.exchange.slots().0.go_on();
         }
         ended(state, started);
         Some(result)

@@ -12,11 +12,11 @@ use std::collections::BTreeMap;
 use abi::Result;
 use coll::Coll;
 use coll::algorithms::registry::AlgorithmId;
-use engine::{Advance, Afterlife, Blocking, Fate, Guarded, Operation};
+use engine::{Advance, Blocking, Fate, Guarded, Operation};
 use ffi::copies::Copies;
 use pml::Done;
 
-use super::super::check::{LogReads, disagreement};
+use super::super::check::LogReads;
 use super::super::run::{Running, done};
 use super::super::slots::OfNode;
 use super::super::stage::Stage;
@@ -157,41 +157,22 @@ impl Operation<State> for Rounds {
     }
 
     fn advance(&mut self, state: &mut State, _key: u32) -> Advance {
-        let Some(Started { exchange, logged }) =
-            self.started.as_mut().filter(|_| self.stage == Stage::Started)
-        else {
+        let Some(started) = self.started.as_mut().filter(|_| self.stage == Stage::Started) else {
             return Advance::Finished;
         };
-        let comm = self.held.comm();
-        let result = if exchange.poll() {
-            exchange.result()
-        } else if let Some(lost) = state.loss_in(comm, exchange.awaited()) {
-            Err(lost)
-        } else {
-            let logged = logged.filter(|_| self.log_reads.is_due(state));
-            match logged.and_then(|logged| disagreement(state, comm, &logged)) {
-                Some(error) => Err(error),
-                None => return Advance::Idle,
-            }
+        let Some(result) = started.poll(state, self.held.comm(), &mut self.log_reads) else {
+            return Advance::Idle;
         };
         self.end(result);
         Advance::Finished
     }
 
-    /// The request can be started again.
     fn conclude(&mut self) -> (Done, Fate) {
-        let done = self.outcome();
-        self.stage = Stage::Inactive;
-        (done, Fate::Inactive)
+        self.stage.conclude()
     }
 
     /// `MPI_Cancel` of a collective does nothing.
     fn cancel(&mut self, _state: &mut State) -> Result<()> {
         Ok(())
-    }
-
-    /// A call on its way completes on its own.
-    fn give_up(&mut self, state: &mut State) -> Afterlife {
-        if self.is_over(state) { Afterlife::Gone } else { Afterlife::UntilOver { register: true } }
     }
 }
