@@ -117,6 +117,11 @@ static void errors(void)
     check_all(class_of(MPI_Close_port(port)) == MPI_ERR_PORT, "it is closed once");
     code = MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter);
     check_all(class_of(code) == MPI_ERR_PORT, "connecting to a closed port is MPI_ERR_PORT");
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "timeout", "1e19");
+    code = MPI_Comm_connect(port, info, 0, MPI_COMM_SELF, &inter);
+    check_all(class_of(code) == MPI_ERR_PORT, "so it is with more time than any clock has");
+    MPI_Info_free(&info);
 }
 
 static void names(void)

@@ -35,7 +35,7 @@ fn begin_accept(t: &mut Token, group: &Group, name: RootText<'_>, info: abi::Inf
         let state = t.lock();
         let hints = state.infos.hints(info)?;
         let port = TABLE.get(&state.tables).ports.get(name.trim()).cloned();
-        (port.ok_or(NOT_OPEN)?, timeout(&hints)?.map(|timeout| Instant::now() + timeout))
+        (port.ok_or(NOT_OPEN)?, end_of(timeout(&hints)?))
     };
     let offer = group.offer()?;
     let accepted = apart(t, move || accept_at(&port, &offer, None, end))?;
@@ -111,8 +111,7 @@ pub(crate) fn connect_to(t: &mut Token, group: &Group, name: &str, limit: Option
         .ok_or(Error::new(abi::ERR_PORT, "the port's name is none that MPI_Open_port gives"))?;
     let offer = group.offer()?;
     let talked = apart(t, move || {
-        let end = limit.map(|limit| Instant::now() + limit);
-        let Some((stream, session)) = dial(&name, end)? else { return Ok(None) };
+        let Some((stream, session)) = dial(&name, end_of(limit))? else { return Ok(None) };
         let patience = Instant::now() + crate::talk::PATIENCE;
         let met = Talk::new(stream, Some(session)).connect(&offer, patience);
         met.map(Some).map_err(|error| error.to_string())
@@ -147,10 +146,34 @@ pub(crate) fn of_parameter(milliseconds: i64) -> Option<Duration> {
     u64::try_from(milliseconds).ok().filter(|&time| time > 0).map(Duration::from_millis)
 }
 
+/// When a wait of at most `limit` is over, if it ever is: no clock reaches the ends of the longest ones.
+pub(crate) fn end_of(limit: Option<Duration>) -> Option<Instant> {
+    limit.and_then(|limit| Instant::now().checked_add(limit))
+}
+
 /// The hint `timeout`, in seconds, if it was given.
 fn timeout(hints: &Info) -> Result<Option<Duration>> {
     let Some(text) = hints.get("timeout") else { return Ok(None) };
     let seconds = text.trim().parse().ok().filter(|&seconds: &f64| seconds >= 0.0);
     let seconds = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     seconds.map(Some).ok_or(Error::new(abi::ERR_INFO_VALUE, "the info key timeout is no number of seconds"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_may_be_longer_than_the_clock_goes() {
+        let hint = |text: &str| {
+            let mut info = Info::default();
+            info.set("timeout", text);
+            timeout(&info)
+        };
+        assert_eq!(end_of(hint("1e19").unwrap()), None);
+        assert!(end_of(hint(" 0.5").unwrap()).is_some());
+        for text in ["-1", "inf", "nan", "1e30", "soon"] {
+            assert!(hint(text).is_err(), "{text}");
+        }
+    }
 }

@@ -3,13 +3,12 @@
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use abi::{Error, Result};
 use objects::domain::Token;
 use pmi::launch::{Launched, Order};
 
-use crate::call::{Accepted, accept_at, dynamic_params, of_parameter};
+use crate::call::{Accepted, accept_at, dynamic_params, end_of, of_parameter};
 use crate::meeting::{Group, apart};
 use crate::port::{Port, tcp_params};
 use crate::table::TABLE;
@@ -40,12 +39,8 @@ pub(crate) fn launch(t: &mut Token, group: &Group, arguments: Vec<Vec<u8>>) -> R
         arguments,
         environment: environment(),
     };
-    let outcome = apart(t, move || {
-        run(launched, &order, |fd| {
-            let end = limit.map(|limit: Duration| Instant::now() + limit);
-            accept_at(&port, &offer, Some(fd), end)
-        })
-    })?;
+    let outcome =
+        apart(t, move || run(launched, &order, |fd| accept_at(&port, &offer, Some(fd), end_of(limit))))?;
     let (met, launched) =
         outcome.map_err(|why| FAILED.described(|| format!("the processes could not be started: {why}")))?;
     let job = met.side.members.first().map_or(0, |member| member.process.job);
