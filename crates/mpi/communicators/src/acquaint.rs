@@ -43,11 +43,7 @@ const LONGEST: usize = 2048;
 impl Side {
     /// As text, a line for each member.
     pub fn encode(&self) -> String {
-        let line = |member: &Member| {
-            let Member { process: Process { job, rank }, card } = member;
-            format!("{job:016x} {rank} {card}\n")
-        };
-        self.members.iter().map(line).collect()
+        self.members.iter().map(|member| member.encode() + "\n").collect()
     }
 
     /// What [`Side::encode`] has written.
@@ -58,6 +54,11 @@ impl Side {
 }
 
 impl Member {
+    fn encode(&self) -> String {
+        let Member { process: Process { job, rank }, card } = self;
+        format!("{job:016x} {rank} {card}")
+    }
+
     fn parse(line: &str) -> Option<Member> {
         let (job, rest) = line.split_once(' ')?;
         let (rank, card) = rest.split_once(' ')?;
@@ -111,13 +112,11 @@ pub fn side(t: &mut Token, comm: abi::Comm) -> Result<Side> {
         Ok(card) => (card, None),
         Err(lines) => (String::new(), Some(lines)),
     };
-    let line = Side { members: vec![Member { process, card }] }.encode();
-    let mut words = words_of(&line);
+    let mut words = words_of(&Member { process, card }.encode());
     let length = largest(t, comm, words.len() as u64)?;
     words.resize(length as usize, 0);
     let all = gather_words(t, comm, &words)?;
-    let members =
-        all.chunks(length as usize).map(|words| Member::parse(text_of(words)?.trim_end_matches('\n')));
+    let members = all.chunks(length as usize).map(|words| Member::parse(&text_of(words)?));
     let members = members.collect::<Option<Vec<Member>>>().ok_or(GARBLED)?;
     if let Some(rank) = members.iter().position(|member| member.card.is_empty()) {
         let error = Error::new(abi::ERR_OTHER, "a process cannot be reached by those of other jobs");
