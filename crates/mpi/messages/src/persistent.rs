@@ -87,6 +87,17 @@ impl Persistent {
     fn is_started(&self) -> bool {
         !matches!(self.active, Active::No)
     }
+
+    /// Whether it is inactive or complete, or `take` has the result of its message.
+    #[inline]
+    fn ends(&mut self, take: impl FnOnce(ReqId) -> Option<Done>) -> bool {
+        if let Active::Pml(id) = self.active {
+            let Some(done) = take(id) else { return false };
+            self.last = done;
+            self.active = Active::Complete;
+        }
+        true
+    }
 }
 
 /// The result of a persistent request that is inactive or complete, or becomes so by some polls of its sender; it is inactive
@@ -111,21 +122,11 @@ pub fn take_at_once(state: &mut State, key: u32) -> Option<Done> {
 
 impl engine::Operation<State> for Persistent {
     fn is_over(&mut self, state: &mut State) -> bool {
-        if let Active::Pml(id) = self.active {
-            let Some(done) = state.p2p.take(id) else { return false };
-            self.last = done;
-            self.active = Active::Complete;
-        }
-        true
+        self.ends(|id| state.p2p.take(id))
     }
 
     fn is_over_soon(&mut self, state: &mut State) -> bool {
-        if let Active::Pml(id) = self.active {
-            let Some(done) = state.take_awaited(id) else { return false };
-            self.last = done;
-            self.active = Active::Complete;
-        }
-        true
+        self.ends(|id| state.take_awaited(id))
     }
 
     fn is_active(&self) -> bool {
