@@ -76,7 +76,7 @@ mca::params! {
         /// Collectives of processes of one node go through the node's shared memory, whatever transports carry messages;
         /// if not, through messages.
         areas: mca::Bool = "true", scope AllEq;
-        /// Shared memory of a node that a process takes at most for areas of persistent collectives: each has one to itself,
+        /// Shared memory of a node that a process takes at most for areas of persistent collectives: each of short data has one to itself,
         /// if all its processes are on the node. Where there is no more, they go through messages. 0: all of them.
         persistent_areas: mca::Size = "128M", unit "bytes", range 0 to 1099511627776;
     }
