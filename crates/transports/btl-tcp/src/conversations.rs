@@ -55,11 +55,6 @@ impl Conversations {
         (0..LANES).map(move |lane| lane_to(peer, lane))
     }
 
-    /// The numbers of all lanes to a peer, made or not.
-    pub(crate) fn lanes_to(peer: u32) -> impl Iterator<Item = u32> {
-        (1..LANES).map(move |lane| lane_to(peer, lane))
-    }
-
     /// The numbers of all conversations, in one order.
     pub(crate) fn numbers(&self) -> Vec<u32> {
         let lanes = (0..).zip(&self.by_lane);

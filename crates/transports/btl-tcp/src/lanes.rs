@@ -239,11 +239,11 @@ impl Tcp {
         self.events.extend(over.map(|(event, _)| event));
     }
 
-    /// All lanes to a peer end.
-    pub(crate) fn end_lanes(&mut self, peer: u32, why: &str) {
-        for at in Conversations::lanes_to(peer) {
+    /// The peer is lost, and all lanes with it.
+    pub(crate) fn end_lanes(&mut self, peer: u32) {
+        for at in Conversations::all_with(peer).skip(1) {
             if self.peers[at].is_some() {
-                self.end_lane(at, why);
+                self.end_lane(at, "its peer is lost");
             }
         }
     }

@@ -371,7 +371,7 @@ impl Tcp {
         if is_lane(at) {
             return self.fall_back(at);
         }
-        self.end_lanes(at, "its peer is lost");
+        self.end_lanes(at);
         self.fail_all(at);
         if self.network.is_apart(at) {
             self.is_gone(at);
