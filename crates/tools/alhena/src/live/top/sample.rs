@@ -1,6 +1,6 @@
 //! What is seen of the ranks at a moment.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use live::call_site::{self, CallSite};
 use live::{Connection, Description};
@@ -19,8 +19,8 @@ const PATIENCE: Duration = Duration::from_millis(20);
 /// All ranks of this host at a moment.
 #[derive(Clone, Debug)]
 pub struct Moment {
-    /// When it was.
-    pub at: Instant,
+    /// When all counts were read, in nanoseconds of the monotonic clock.
+    pub at: u64,
     /// The ranks, in order.
     pub ranks: Vec<RankAt>,
 }
@@ -77,32 +77,40 @@ impl Sampler {
         let question = platform::clock::nanoseconds().max(1);
         self.sections.iter().for_each(|section| section.ask(question));
         std::thread::sleep(PATIENCE);
-        let at = Instant::now();
-        let ranks = (0..self.connection.description.ranks.len()).map(|slot| self.rank(slot)).collect();
+        let at = platform::clock::nanoseconds();
+        let slots = 0..self.connection.description.ranks.len();
+        let mut ranks: Vec<RankAt> = slots.map(|slot| self.counts(slot, at)).collect();
+        // Places take long where an object's debug information is read for the first time: the counts of all ranks are there.
+        ranks.iter_mut().enumerate().for_each(|(slot, rank)| self.find_place(slot, rank));
         Moment { at, ranks }
     }
 
-    fn rank(&mut self, slot: usize) -> RankAt {
+    fn counts(&self, slot: usize, now: u64) -> RankAt {
         let pid = self.connection.description.ranks[slot].pid;
         let mut rank = RankAt { process: process::of(pid), ..RankAt::default() };
-        let now = platform::clock::nanoseconds();
-        let mut shown = CallSite::default();
         if let Some(section) = self.sections.get(slot) {
             rank.state = Some(section.state());
             rank.figures = section.shown().map(|shown| shown.figures);
             (rank.waiting, rank.waited) = section.blocked(now);
-            if let Some(first) = section.waits().first() {
-                rank.sleeps = true;
-                shown = call_site::of(&mut self.resolver, &section.modules(), &first.wait.frames);
-                shown.call.get_or_insert_with(|| first.wait.call.clone());
-            }
+        }
+        rank
+    }
+
+    fn find_place(&mut self, slot: usize, rank: &mut RankAt) {
+        let pid = self.connection.description.ranks[slot].pid;
+        let mut shown = CallSite::default();
+        if let Some(section) = self.sections.get(slot)
+            && let Some(first) = section.waits().first()
+        {
+            rank.sleeps = true;
+            shown = call_site::of(&mut self.resolver, &section.modules(), &first.wait.frames);
+            shown.call.get_or_insert_with(|| first.wait.call.clone());
         }
         // What it has shown itself needs no stop.
         let site =
             if rank.sleeps || rank.process.is_none() { shown } else { self.stack(pid).unwrap_or(shown) };
         rank.place = site.places.first().cloned();
         rank.call = site.call.filter(|call| !call.is_empty());
-        rank
     }
 
     fn stack(&mut self, pid: i32) -> Option<CallSite> {

@@ -67,7 +67,7 @@ pub struct Table {
 impl Table {
     /// What has happened between two looks.
     pub fn new(job: &Description, before: &Moment, now: &Moment, order: Order) -> Table {
-        let seconds = now.at.duration_since(before.at).as_secs_f64().max(1e-3);
+        let seconds = (now.at.saturating_sub(before.at) as f64 / 1e9).max(1e-3);
         let ranks = job.ranks.iter().zip(before.ranks.iter().zip(&now.ranks));
         let mut rows: Vec<Row> =
             ranks.map(|(it, (then, now))| row(it.rank, it.pid, then, now, seconds)).collect();
@@ -138,9 +138,10 @@ mod tests {
     use crate::live::process::Process;
     use live::RankOf;
     use observe::Figures;
-    use std::time::{Duration, Instant};
 
-    fn moment(at: Instant, share: u64) -> Moment {
+    const SECOND: u64 = 1_000_000_000;
+
+    fn moment(at: u64, share: u64) -> Moment {
         let rank = |rank: u64| RankAt {
             state: Some(State::Running),
             process: Some(Process { state: 'R', ticks: share }),
@@ -169,8 +170,7 @@ mod tests {
 
     #[test]
     fn rates_are_those_between_two_looks() {
-        let begin = Instant::now();
-        let (before, now) = (moment(begin, 0), moment(begin + Duration::from_secs(2), 2));
+        let (before, now) = (moment(SECOND, 0), moment(3 * SECOND, 2));
         let table = Table::new(&job(), &before, &now, Order::Waiting);
         let [first, second] = &table.rows[..] else { panic!() };
         assert_eq!((first.rank, first.waiting, first.bytes, first.messages), (1, 0.5, 2000.0, 10.0));
@@ -181,8 +181,7 @@ mod tests {
 
     #[test]
     fn a_rank_that_answers_for_the_first_time_has_no_rate_yet() {
-        let begin = Instant::now();
-        let (mut before, now) = (moment(begin, 1), moment(begin + Duration::from_secs(2), 2));
+        let (mut before, now) = (moment(SECOND, 1), moment(3 * SECOND, 2));
         before.ranks[0].figures = None;
         let table = Table::new(&job(), &before, &now, Order::Rank);
         let rates: Vec<(f64, f64)> = table.rows.iter().map(|row| (row.bytes, row.messages)).collect();
@@ -191,7 +190,7 @@ mod tests {
 
     #[test]
     fn nothing_divides_by_nothing() {
-        let now = Moment { at: Instant::now(), ranks: vec![RankAt::default(); 2] };
+        let now = Moment { at: SECOND, ranks: vec![RankAt::default(); 2] };
         let table = Table::new(&job(), &now, &now, Order::Bytes);
         assert_eq!((table.rows[0].state, table.imbalance), ("ended", 0.0));
     }
