@@ -1,6 +1,6 @@
 //! Arrivals: which mailboxes to look into, what their messages say, and giving room back.
 
-use crate::connect::State;
+use crate::connections::State;
 use crate::shown::lasting_bytes;
 use crate::transport::Ugni;
 use btl::{Arrival, Peer, Take};
@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 
 /// Where an arrival lies, by its token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Token {
+enum Token {
     /// In the mailbox of this connection.
     Mailbox(u32),
     /// In this receive buffer.
@@ -29,7 +29,7 @@ impl Token {
         }
     }
 
-    pub(crate) fn unpack(token: u64) -> Token {
+    fn unpack(token: u64) -> Token {
         match token >> 32 {
             0 => Token::Mailbox(token as u32),
             1 => Token::Buffer(token as u32),
@@ -226,8 +226,8 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
 
     /// Gives an arrival's room back, and the next peer its turn.
     #[inline]
-    pub(crate) fn release_token(&mut self, token: Token) {
-        match token {
+    pub(crate) fn release_token(&mut self, token: u64) {
+        match Token::unpack(token) {
             Token::Mailbox(connection) => {
                 let ep = self.connections.get(connection).messages;
                 // Released once per arrival.

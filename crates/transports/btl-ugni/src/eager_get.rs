@@ -1,7 +1,7 @@
 //! Eager GET over Gemini: the request by a short message, the fetch by FMA or BTE.
 
-use crate::memory::Room;
-use crate::rdma::{Purpose, Transfer, is_temporary};
+use crate::registration::{Room, is_temporary};
+use crate::transfer::{Purpose, Transfer};
 use crate::transport::Ugni;
 use btl::Busy;
 use gni::{Clock, Error, Gni, MemHandle, PostDescriptor, PostKind};

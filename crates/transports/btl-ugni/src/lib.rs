@@ -77,7 +77,9 @@
 
 mod arrivals;
 mod connect;
+mod connections;
 mod eager_get;
+mod hello;
 pub mod join;
 mod mailboxes;
 mod memory;
@@ -85,14 +87,16 @@ mod params;
 mod peers;
 mod probe;
 mod rdma;
+mod registration;
 mod remote;
 mod sending;
 mod shown;
 mod stats;
+mod transfer;
 mod transport;
 
-pub use memory::Interface;
 pub use params::{MailboxSteps, Notice, UgniParams, UgniPlan, Unusable, UseMsgq};
 pub use peers::{BadAddress, PeerAddress};
+pub use registration::Interface;
 pub use stats::Stats;
 pub use transport::{Job, SetupError, Ugni};

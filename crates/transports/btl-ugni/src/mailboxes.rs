@@ -1,7 +1,7 @@
 //! Mailboxes from pooled, registered blocks.
 
-use crate::memory::Room;
 use crate::params::MailboxSteps;
+use crate::registration::Room;
 use gni::{Cq, Gni, MemFlags, Result, SmsgAttr};
 use mem::{PeerBytes, UserMem};
 use rdma::{Quota, Use};

@@ -7,8 +7,8 @@
 //! Where there is no mailbox, as where nodes share queues and before a connection is made, the peer is sent a datagram,
 //! which its wildcard answers.
 
-use crate::connect::{Connection, State};
-use crate::rdma::{Purpose, Transfer};
+use crate::connections::{Connection, State};
+use crate::transfer::{Purpose, Transfer};
 use crate::transport::Ugni;
 use btl::Peer;
 use gni::{Clock, Gni, PostDescriptor, PostKind, Time};

@@ -1,48 +1,15 @@
 //! GET and PUT: posting, completion, retries.
 
-use crate::memory::place;
-use crate::remote::Access;
+use crate::registration::{is_temporary, within};
+use crate::transfer::{Purpose, Transfer};
 use crate::transport::Ugni;
 use btl::{Event, Peer, Refusal, RemoteKey};
 use gni::{Clock, CqFault, Error, Gni, MemHandle, PostDescriptor, PostKind};
 use mem::UserMem;
 use rdma::Use;
 
-/// A GET or PUT of this process, posted or to be posted again.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Transfer {
-    pub(crate) connection: u32,
-    pub(crate) descriptor: PostDescriptor,
-    pub(crate) tries: u32,
-    pub(crate) purpose: Purpose,
-}
-
-/// Whom a transfer is for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Purpose {
-    /// The layer above; the local memory was registered for it where a handle is given.
-    Above { cookie: u64, registered: Option<MemHandle> },
-    /// An Eager GET into a receive buffer.
-    EagerGet { context: u32, buffer: u32, words: u8, len: usize },
-    /// A window.
-    Window(Access),
-    /// Nothing: it shows that the peer is there.
-    Probe,
-}
-
 /// Transfer entries taken in one turn.
 const ENTRIES_PER_TURN: usize = 32;
-
-/// Whether the NIC has no room now, as opposed to never.
-pub(crate) fn is_temporary(error: Error) -> bool {
-    matches!(error, Error::NotDone | Error::Resource | Error::NoMemory)
-}
-
-/// Registration and address of `len` bytes at `offset` of exposed memory, if they lie in it.
-pub(crate) fn within(key: &RemoteKey, offset: u64, len: u64) -> Option<(MemHandle, u64)> {
-    let (handle, base, exposed) = place(key);
-    (offset.checked_add(len)? <= exposed).then(|| (handle, base.wrapping_add(offset)))
-}
 
 impl<N: Gni, C: Clock> Ugni<N, C> {
     pub(crate) fn begin_get(

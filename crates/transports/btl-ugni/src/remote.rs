@@ -10,45 +10,20 @@
 //!   update                                   the same without a buffer, where the NIC has such an atomic
 //! ```
 
-use crate::memory::{Interface, Room, key_of};
-use crate::rdma::{Purpose, Transfer, is_temporary, within};
+use crate::connections::State;
+use crate::registration::{Interface, Room, is_temporary, key_of, within};
+use crate::transfer::{Access, BUFFER, Purpose, Transfer};
 use crate::transport::Ugni;
 use btl::{Atomic, Atomics, Event, Flushed, Peer, Refusal, Remote, RemoteKey, RemoteMemory};
 use gni::{Amo, Clock, CqMode, Gni, MemHandle, PostDescriptor, PostKind, limits};
 use mem::UserMem;
-use rdma::{Blocks, Registrar, Silent, Use, Windows};
+use rdma::{Blocks, Registrar, Use, Windows};
 
 /// The number of this network.
 const NETWORK: u8 = 1;
 
-/// Payload in bytes of a buffer for what cannot go straight into the reader's memory.
-pub(crate) const BUFFER: usize = 8192;
-
-/// How many of them there are: at first, more at a time, at most.
-pub(crate) const BUFFERS: [i64; 3] = [8, 8, 64];
-
 /// With limits for transfers below this, in bytes, there is no such access.
 const LEAST: usize = 64;
-
-/// An access to a peer's window.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Access {
-    /// Of the event that reports its end; otherwise it counts for [`RemoteMemory::flush`].
-    cookie: Option<u64>,
-    /// The local memory was registered for it.
-    registered: Option<MemHandle>,
-    /// What is fetched comes into this buffer.
-    buffer: Option<u32>,
-    /// Bytes in the buffer before those that are wanted.
-    skip: u8,
-    /// Where they go.
-    into: Option<UserMem>,
-    /// A swap made of compare-swaps.
-    swaps: bool,
-}
-
-const PLAIN: Access =
-    Access { cookie: None, registered: None, buffer: None, skip: 0, into: None, swaps: false };
 
 /// Buffers' blocks, which have the share of windows, the first one, too.
 struct OfWindows<'a, N>(Room<'a, N>);
@@ -158,7 +133,7 @@ impl<N: Gni, C: Clock> RemoteMemory for Ugni<N, C> {
                 events: CqMode::GLOBAL,
                 ..PostDescriptor::new(kind)
             };
-            self.begin_access(connection, descriptor, place, Access { registered, ..PLAIN })
+            self.begin_access(connection, descriptor, place, Access { registered, ..Access::PLAIN })
         });
         self.noted(begun)
     }
@@ -198,7 +173,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
     /// The connection to a peer that is there, if a transfer can be posted now.
     fn may_begin(&mut self, peer: Peer) -> Result<u32, Refusal> {
         let connection = self.connection_to(peer).ok_or(Refusal::Busy)?;
-        if self.connections.get(connection).state == crate::connect::State::Lost {
+        if self.connections.get(connection).state == State::Lost {
             return Err(Refusal::Unfit);
         }
         if self.has_transfer_slot() { Ok(connection) } else { Err(Refusal::Busy) }
@@ -218,7 +193,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
             local_handle: registered,
             ..PostDescriptor::new(self.get_kind(into.len()))
         };
-        let access = Access { cookie: Some(cookie), registered: Some(registered), ..PLAIN };
+        let access = Access { cookie: Some(cookie), registered: Some(registered), ..Access::PLAIN };
         self.begin_access(connection, descriptor, place, access)
     }
 
@@ -245,7 +220,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
             buffer: Some(buffer),
             skip: skip as u8,
             into: Some(into),
-            ..PLAIN
+            ..Access::PLAIN
         };
         self.begin_access(connection, descriptor, (handle, addr - skip), access)
     }
@@ -309,7 +284,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
             cookie: before.map(|(_, cookie)| cookie),
             into: before.map(|(into, _)| into),
             swaps,
-            ..PLAIN
+            ..Access::PLAIN
         };
         if fetches {
             let (buffer, local, local_handle) = self.window_buffer(8)?;
@@ -400,14 +375,4 @@ fn swapped(transfer: &Transfer, seen: UserMem) -> Option<Transfer> {
     let descriptor =
         PostDescriptor { kind: PostKind::Amo { command, first: seen, second }, ..transfer.descriptor };
     (seen != first).then_some(Transfer { descriptor, tries: 0, ..*transfer })
-}
-
-/// What this process has under way in the windows of one peer.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct UnderWay {
-    /// Number of accesses.
-    pub(crate) all: u32,
-    /// Those that report nothing.
-    pub(crate) silent: Silent,
-    atomics: rdma::UnderWay,
 }

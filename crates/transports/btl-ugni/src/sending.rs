@@ -1,6 +1,6 @@
 //! Sending messages: inline where they fit, by Eager GET above; what happens when they have left.
 
-use crate::connect::State;
+use crate::connections::State;
 use crate::transport::Ugni;
 use btl::{Busy, Peer};
 use gni::{Clock, CqFault, Ep, Gni};

@@ -1,13 +1,11 @@
 //! The transport's state, its set-up, and the contract's calls, each handed to the file it belongs to.
 
-use crate::arrivals::Token;
-use crate::connect::Connections;
+use crate::connections::{Connections, State};
 use crate::mailboxes::MailboxPool;
 use crate::params::{UgniParams, UgniPlan, Unusable};
 use crate::peers::{Directory, PeerAddress};
-use crate::rdma::Transfer;
-use crate::remote;
 use crate::stats::Stats;
+use crate::transfer::{self, Transfer};
 use btl::{
     Access, Arrival, Asleep, Btl, Busy, Event, FastPath, Full, Limits, Loss, Pace, Peer, Refusal, RemoteKey,
     Route, Sleep, Take,
@@ -188,7 +186,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
             mailboxes,
             eager,
             windows: Windows::default(),
-            window_buffers: BufferPool::new(remote::BUFFER, remote::BUFFERS),
+            window_buffers: BufferPool::new(transfer::BUFFER, transfer::BUFFERS),
             transfers: Slab::new(),
             again: VecDeque::new(),
             active: VecDeque::new(),
@@ -390,7 +388,7 @@ impl<N: Gni, C: Clock> Btl for Ugni<N, C> {
 
     #[inline]
     fn release(&mut self, arrival: Arrival) {
-        self.release_token(Token::unpack(arrival.token));
+        self.release_token(arrival.token);
     }
 
     fn next_event(&mut self) -> Option<Event> {
@@ -489,15 +487,13 @@ impl<N: Gni, C: Clock> Btl for Ugni<N, C> {
     /// Where there is a connection, a probe of it fails once what came over it has been taken.
     fn has_ended(&mut self, peer: Peer) {
         let Some(connection) = self.connection_to(peer) else { return };
-        if self.connections.get(connection).state != crate::connect::State::Connected {
+        if self.connections.get(connection).state != State::Connected {
             self.lose(connection);
         }
     }
 
     fn would_miss(&self, peer: Peer) -> bool {
-        self.connections
-            .of(peer)
-            .is_some_and(|at| self.connections.get(at).state == crate::connect::State::Connected)
+        self.connections.of(peer).is_some_and(|at| self.connections.get(at).state == State::Connected)
     }
 
     fn advertise_congestion(&mut self, _on: bool) -> bool {
