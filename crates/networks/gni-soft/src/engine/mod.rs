@@ -2,9 +2,15 @@
 
 mod calls;
 mod datagrams;
+mod endpoint;
 mod endpoints;
 mod exchanges;
+mod flight;
+mod mailboxes;
+mod memory;
+mod post;
 mod posts;
+mod queue;
 mod queues;
 mod registrations;
 mod shared;
@@ -14,14 +20,13 @@ mod turns;
 use crate::config::{NicConfig, Stats};
 use crate::fabric::{Fabric, PeerIndex};
 use crate::fault::Faults;
-use endpoints::Endpoint;
+use endpoint::Endpoint;
 use exchanges::Exchanges;
+use flight::{Flight, Joined};
 use gni::{Ep, Error, Modes, Result, Time};
 use mem::Slab;
-use posts::Post;
-use queues::Queue;
+use queue::Queue;
 use registrations::Registrations;
-use smsg::Shipment;
 use std::collections::VecDeque;
 
 /// A NIC in software, attached: the engine over one fabric. See [`gni::Gni`] for its calls.
@@ -53,16 +58,8 @@ pub struct SoftNic<F: Fabric> {
     exchanges: Exchanges,
     faults: Faults,
     max_retransmissions: u16,
-    msgq: Option<shared::Joined>,
+    msgq: Option<Joined>,
     stats: Stats,
-}
-
-/// A transaction of this NIC that is not over yet.
-enum Flight {
-    Post(Box<Post>),
-    Message(Box<Shipment>),
-    Credit { ep: u32 },
-    Shared(Box<shared::Sending>),
 }
 
 impl<F: Fabric> SoftNic<F> {

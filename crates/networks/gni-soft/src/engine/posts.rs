@@ -1,115 +1,16 @@
 //! Posts: checking a descriptor, beginning it, moving block transfers piece by piece, showing the end.
 
-use super::{Flight, SoftNic};
-use crate::access::Want;
-use crate::fabric::{Action, Class, Fabric, LOST_EVENT, Source, Submit, Ticket, Tx};
+use super::SoftNic;
+use super::flight::Flight;
+use super::post::{Post, check_descriptor, local_use};
+use crate::fabric::{Class, Fabric, LOST_EVENT, Submit, Ticket, Tx};
 use crate::fault::Mishap;
 use gni::{
-    Cq, CqEntry, CqMode, Ep, Error, EventType, HwStatus, MemFlags, MemHandle, Modes, PostDescriptor,
-    PostKind, Result, limits,
+    Cq, CqEntry, CqMode, Ep, Error, EventType, HwStatus, Modes, PostDescriptor, PostKind, Result, limits,
 };
-use mem::UserMem;
 
 /// Pieces of one block transfer that may be under way together.
 const PIECES: u32 = 4;
-
-/// A post that has not been collected.
-pub(super) struct Post {
-    ep: u32,
-    descriptor: PostDescriptor,
-    pub(super) queue: Option<Cq>,
-    /// The bytes of an FMA PUT that was held back: its source may change as soon as the post has returned.
-    copy: Option<Box<[u8]>>,
-    mishap: Mishap,
-    /// First byte not begun yet.
-    next: u64,
-    /// Transactions under way.
-    pieces: u32,
-    status: HwStatus,
-    /// Local entries not collected yet; meaningful once `shown`.
-    entries: u32,
-    shown: bool,
-}
-
-impl Post {
-    fn is_bte(&self) -> bool {
-        matches!(self.descriptor.kind, PostKind::RdmaPut | PostKind::RdmaGet)
-    }
-
-    /// Whether there is more to begin. A failed transfer begins no further piece.
-    fn has_more(&self) -> bool {
-        self.next < self.descriptor.length() && self.status == HwStatus::Ok
-    }
-
-    /// The descriptor for the next entry, and whether it was the last one.
-    pub(super) fn collect(&mut self) -> Option<(PostDescriptor, bool)> {
-        if !self.shown || self.entries == 0 {
-            return None;
-        }
-        let events = self.descriptor.events;
-        let local_first = self.entries as usize == 2 || !events.has(CqMode::GLOBAL);
-        let which = if local_first { CqMode::LOCAL } else { CqMode::GLOBAL };
-        self.entries -= 1;
-        Some((self.descriptor.returned(self.status, which), self.entries == 0))
-    }
-}
-
-/// The checks that need nothing but the descriptor.
-fn check_descriptor(d: &PostDescriptor, modes: Modes) -> Result<()> {
-    if d.events.0 & !7 != 0 || d.events.local_events() == 2 && !modes.has(Modes::DUAL_EVENTS) {
-        return Err(Error::InvalidParam);
-    }
-    let remote = d.remote_handle.unpack().ok_or(Error::InvalidParam)?;
-    let (local, length) = (d.local.address() as u64, d.length());
-    let writes = match d.kind {
-        PostKind::RdmaGet | PostKind::FmaGet => {
-            if length == 0 {
-                return Err(Error::InvalidParam);
-            }
-            if !(local | d.remote_addr | length).is_multiple_of(limits::GET_ALIGN) {
-                return Err(Error::Alignment);
-            }
-            false
-        }
-        PostKind::RdmaPut if length == 0 => return Err(Error::InvalidParam),
-        PostKind::RdmaPut | PostKind::FmaPut => true,
-        PostKind::FmaPutFlag { flag_addr, .. } => {
-            if !flag_addr.is_multiple_of(8) {
-                return Err(Error::Alignment);
-            }
-            true
-        }
-        PostKind::Amo { command, .. } => {
-            let align = if command.is_pair() { limits::AMO_PAIR_ALIGN } else { limits::AMO_ALIGN };
-            if !command.on_gemini() {
-                return Err(Error::IllegalOp);
-            }
-            if !d.remote_addr.is_multiple_of(align) || command.fetches() && !local.is_multiple_of(8) {
-                return Err(Error::Alignment);
-            }
-            if command.fetches() && length != 8 {
-                return Err(Error::InvalidParam);
-            }
-            true
-        }
-        PostKind::CqWrite { .. } => false,
-        PostKind::Collective => return Err(Error::IllegalOp),
-    };
-    if length > limits::RDMA_MAX_LENGTH {
-        return Err(Error::InvalidParam);
-    }
-    if writes && remote.flags.has(MemFlags::READ_ONLY) { Err(Error::Permission) } else { Ok(()) }
-}
-
-/// What the NIC does with the local buffer, if it must be registered.
-fn local_use(kind: PostKind) -> Option<Want> {
-    match kind {
-        PostKind::RdmaPut => Some(Want::Read),
-        PostKind::RdmaGet | PostKind::FmaGet => Some(Want::Write),
-        PostKind::Amo { command, .. } if command.fetches() => Some(Want::Write),
-        _ => None,
-    }
-}
 
 impl<F: Fabric> SoftNic<F> {
     pub(super) fn post(&mut self, ep: Ep, descriptor: &PostDescriptor, bte: bool) -> Result<()> {
@@ -334,48 +235,5 @@ impl<F: Fabric> SoftNic<F> {
         if local_use(post.descriptor.kind).is_some() {
             self.unuse_memory(post.descriptor.local_handle);
         }
-    }
-}
-
-impl Post {
-    fn remote_event(&self, last: bool, word: u32) -> Option<u64> {
-        let data = match self.descriptor.kind {
-            PostKind::CqWrite { value } => value,
-            _ if last && self.descriptor.events.has(CqMode::REMOTE) => word.into(),
-            _ => return None,
-        };
-        Some(CqEntry::new(EventType::Post, HwStatus::Ok, data, 0).raw())
-    }
-
-    /// What the fabric is to do for `len` bytes from `offset`.
-    fn action(&self, offset: u64, len: u64) -> Action<'_> {
-        let d = &self.descriptor;
-        let local = d.local.part(offset as usize, len as usize);
-        let addr = d.remote_addr + offset;
-        match d.kind {
-            PostKind::RdmaPut => {
-                Action::Write { from: Source::Registered(local, d.local_handle), addr, flag: None }
-            }
-            PostKind::FmaPut => Action::Write { from: self.source(), addr, flag: None },
-            PostKind::FmaPutFlag { flag_addr, flag } => {
-                Action::Write { from: self.source(), addr, flag: Some((flag_addr, flag)) }
-            }
-            PostKind::RdmaGet | PostKind::FmaGet => Action::Read { into: local, local: d.local_handle, addr },
-            PostKind::Amo { command, first, second } => {
-                Action::Atomic { command, first, second, addr, into: self.fetch_target(command.fetches()) }
-            }
-            PostKind::CqWrite { .. } | PostKind::Collective => Action::Event,
-        }
-    }
-
-    fn source(&self) -> Source<'_> {
-        match &self.copy {
-            Some(copy) => Source::Bytes(copy),
-            None => Source::Window(self.descriptor.local),
-        }
-    }
-
-    fn fetch_target(&self, fetches: bool) -> Option<(UserMem, MemHandle)> {
-        fetches.then_some((self.descriptor.local, self.descriptor.local_handle))
     }
 }

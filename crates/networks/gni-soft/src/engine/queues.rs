@@ -1,48 +1,10 @@
 //! Completion queues.
 
-use super::{Flight, SoftNic};
+use super::SoftNic;
+use super::flight::Flight;
+use super::queue::{Local, Queue, Role};
 use crate::fabric::{Arrived, Fabric};
 use gni::{Cq, CqEntry, CqFault, Error, HwStatus, Result};
-use std::collections::VecDeque;
-
-/// One completion queue. Its first use decides what it is for.
-pub(super) struct Queue {
-    capacity: u32,
-    /// Endpoints and registrations that name it.
-    users: u32,
-    role: Role,
-}
-
-enum Role {
-    Unused,
-    /// Entries of this NIC's own transactions.
-    Local {
-        entries: VecDeque<Local>,
-        overrun: bool,
-    },
-    /// Entries that peers' transactions make; the fabric keeps them.
-    Arrivals(u32),
-}
-
-/// A local entry with the endpoint whose request slot it holds, for messages.
-struct Local {
-    entry: CqEntry,
-    ep: Option<u32>,
-}
-
-impl Queue {
-    fn is_local(&self) -> bool {
-        matches!(self.role, Role::Local { .. })
-    }
-
-    /// Decides for local entries, or checks that this was decided.
-    fn use_locally(&mut self) -> Result<()> {
-        if matches!(self.role, Role::Unused) {
-            self.role = Role::Local { entries: VecDeque::new(), overrun: false };
-        }
-        if self.is_local() { Ok(()) } else { Err(Error::InvalidParam) }
-    }
-}
 
 impl<F: Fabric> SoftNic<F> {
     pub(super) fn create_cq(&mut self, entries: u32) -> Result<Cq> {

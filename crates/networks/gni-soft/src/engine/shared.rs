@@ -1,26 +1,11 @@
 //! The node's shared message queue.
 
-use super::{Flight, SoftNic};
+use super::SoftNic;
+use super::flight::{Flight, Joined, Sending};
 use crate::fabric::{Action, Class, Fabric, Submit, Ticket, Tx};
 use crate::fault::Mishap;
 use gni::{Cq, CqEntry, Ep, Error, EventType, HwStatus, MemHandle, MsgqAttr, MsgqMessage, PeAddr, Result};
 use mem::{PeerSpace, Source};
-
-/// This NIC's part in the queue.
-pub(super) struct Joined {
-    attr: MsgqAttr,
-    source: Cq,
-}
-
-/// A message under way.
-pub(super) struct Sending {
-    ep: u32,
-    pe: PeAddr,
-    msg_id: u32,
-    tag: u8,
-    bytes: Box<[u8]>,
-    tries: u16,
-}
 
 /// Bytes that the queue keeps for one message: its sender, tag and length, and the message.
 fn slot(attr: &MsgqAttr) -> u64 {

@@ -8,11 +8,13 @@
 //!                                                    owed or it is full, by a store of its own with an entry
 //! ```
 
-use super::{Flight, SoftNic};
+use super::SoftNic;
+use super::flight::{Flight, Shipment};
+use super::mailboxes::{Mailboxes, fill_slot};
 use crate::access::Want;
 use crate::fabric::{Action, Class, Fabric, LOST_EVENT, PeerIndex, Submit, Ticket, Tx, Window};
 use crate::fault::Mishap;
-use crate::mailbox::{self, SLOT_HEADER, Shape, SlotHeader};
+use crate::mailbox::{self, SLOT_HEADER, Shape};
 use gni::{
     ANY_TAG, CqEntry, Ep, Error, EventType, HwStatus, MemHandle, Result, SmsgAttr, SmsgMessage, SmsgType,
 };
@@ -20,124 +22,6 @@ use mem::{PeerBytes, PeerSpace, Source, UserMem};
 
 /// Endpoints looked at together for credits that they owe.
 const DEBTORS_AT_ONCE: usize = 64;
-
-/// Both mailboxes of a connected endpoint.
-pub(super) struct Mailboxes {
-    kind: SmsgType,
-    max_size: u32,
-    /// Where the peer's messages for us are.
-    local: Shape,
-    local_handle: MemHandle,
-    /// Where our messages for the peer go.
-    remote: Shape,
-    remote_handle: MemHandle,
-    /// Messages begun.
-    sent: u64,
-    /// Of these, released by the peer as far as known.
-    acked: u64,
-    /// Where the next one goes.
-    send_slot: u64,
-    /// Messages released here.
-    received: u64,
-    /// Where the next one to be released is.
-    receive_slot: u64,
-    /// Of these, reported to the peer.
-    returned: u64,
-    /// Where the last message is that the peer can send by what was reported to it.
-    last_slot: u64,
-    /// The message `received` has been shown and not yet released.
-    current: bool,
-    /// Credit returns in a row that the network lost.
-    lost_returns: u16,
-    /// Whether the endpoint is on the list of those that may owe credits.
-    watched: bool,
-}
-
-/// A message under way that is kept for retransmission.
-pub(super) struct Shipment {
-    ep: u32,
-    number: u64,
-    msg_id: u32,
-    image: Box<[u8]>,
-    tries: u16,
-    spoiled: bool,
-}
-
-impl Mailboxes {
-    pub(super) fn local_handle(&self) -> MemHandle {
-        self.local_handle
-    }
-
-    /// Takes note of the peer's count of released messages, if it makes sense.
-    fn note_returned(&mut self, returned: u32) {
-        let news = u64::from(returned.wrapping_sub(self.acked as u32));
-        if news <= self.sent - self.acked {
-            self.acked += news;
-        }
-    }
-
-    /// Looks at the word in which the peer returns credits.
-    fn refresh(&mut self) {
-        // SAFETY: the local mailbox was checked to lie in registered memory of ours, which cannot be
-        // deregistered while this endpoint uses it; its base is a multiple of 64.
-        let returned = unsafe { mailbox::load(self.local.base) };
-        self.note_returned(returned);
-    }
-
-    #[inline]
-    fn has_credit(&mut self) -> bool {
-        if self.sent - self.acked < self.remote.credits().into() {
-            return true;
-        }
-        self.refresh();
-        self.sent - self.acked < self.remote.credits().into()
-    }
-
-    /// The header of message `received`, once it is there.
-    #[inline]
-    fn head(&self) -> Option<SlotHeader> {
-        let slot = self.receive_slot;
-        let expected = (self.received + 1) as u32;
-        // SAFETY: as in `refresh`; slots are multiples of 64 within the mailbox.
-        if unsafe { mailbox::load(slot) } != expected {
-            return None;
-        }
-        // SAFETY: the slot's header lies within the mailbox.
-        let rest = unsafe { [mailbox::load(slot + 4), mailbox::load(slot + 8)] };
-        Some(SlotHeader::of_words(expected, rest))
-    }
-
-    /// Whether credits should be returned without waiting for a message to carry them: half the mailbox is
-    /// owed, or the sender has used all it knows of.
-    fn should_return(&self) -> bool {
-        let owed = self.received - self.returned;
-        let credits = u64::from(self.local.credits());
-        let last = self.returned + credits - 1;
-        // SAFETY: as in `head`.
-        owed * 2 >= credits || unsafe { mailbox::load(self.last_slot) } == (last + 1) as u32
-    }
-
-    /// Takes note that the peer knows of all that was released.
-    #[inline]
-    fn note_told(&mut self) {
-        self.returned = self.received;
-        self.last_slot = self.local.before(self.receive_slot);
-    }
-
-    /// Takes note of a message begun.
-    #[inline]
-    fn note_sent(&mut self) {
-        self.sent += 1;
-        self.send_slot = self.remote.after(self.send_slot);
-    }
-
-    /// The header for the next message; credits owed travel with it.
-    #[inline]
-    fn next_header(&mut self, len: usize, tag: u8) -> SlotHeader {
-        self.note_told();
-        SlotHeader { sequence: (self.sent + 1) as u32, len: len as u16, tag, returned: self.received as u32 }
-    }
-}
 
 impl<F: Fabric> SoftNic<F> {
     pub(super) fn init_smsg(&mut self, ep: Ep, local: &SmsgAttr, remote: &SmsgAttr) -> Result<()> {
@@ -457,22 +341,5 @@ impl<F: Fabric> SoftNic<F> {
             self.stats.retransmissions += 1;
             self.owing.push(ep);
         }
-    }
-}
-
-/// Writes one slot: everything but the sequence, then the sequence.
-#[inline]
-fn fill_slot<S: Source>(slot: &PeerSpace<'_>, head: SlotHeader, header: &[u8], data: &mut S) {
-    let base = slot.as_mut_ptr();
-    let rest = data.remaining();
-    let [sizes, returned] = head.rest();
-    // SAFETY: the window has room for the slot header, `header` and all that remains in `data`; slots are multiples of 64.
-    unsafe {
-        mailbox::store_early(base as u64 + 4, sizes);
-        mailbox::store_early(base as u64 + 8, returned);
-        PeerSpace::new(base.add(SLOT_HEADER), header.len()).write(PeerBytes::of(header));
-        data.fill(PeerSpace::new(base.add(SLOT_HEADER + header.len()), rest));
-        // Release order: pairs with the acquire load in `Mailboxes::head` at the receiver.
-        mailbox::store(base as u64, head.sequence);
     }
 }

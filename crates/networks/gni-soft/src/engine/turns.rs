@@ -1,6 +1,7 @@
 //! A turn: everything the hardware would do by itself.
 
-use super::{Flight, SoftNic};
+use super::SoftNic;
+use super::flight::Flight;
 use crate::fabric::{Fabric, Landed};
 use gni::{Armed, Time};
 

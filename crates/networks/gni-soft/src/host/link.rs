@@ -3,14 +3,13 @@
 //! The rank writes requests as far as the socket takes them; the service thread writes the rest and reads the
 //! responses, puts fetched bytes where they belong, and wakes the rank.
 
-use super::own::{Landing, Own, lock};
+use super::own::{About, Ended, Landing, Own, lock};
 use super::sockets::Stream;
 use super::wire::{Ask, RESPONSE, Request, Response};
-use crate::fabric::Ticket;
 use connect::exchange::{CHALLENGE, Calling, HELLO};
 use connect::{Protection, Session};
 use core::sync::atomic::{AtomicBool, Ordering};
-use gni::{HwStatus, PeAddr, Time};
+use gni::{HwStatus, Time};
 use mem::PeerBytes;
 use std::collections::HashMap;
 use std::io;
@@ -73,22 +72,6 @@ struct Waiting {
     about: About,
     into: Option<Landing>,
     deadline: Time,
-}
-
-/// What a request was for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum About {
-    /// A transaction of the engine.
-    Ticket(Ticket),
-    /// Connecting this node's shared queue with another node's.
-    Connect(PeAddr),
-}
-
-/// A request that has come to its end.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Ended {
-    pub(super) about: About,
-    pub(super) status: HwStatus,
 }
 
 /// What became of a request handed to a link.

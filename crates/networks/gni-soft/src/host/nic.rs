@@ -2,9 +2,9 @@
 
 use super::arrival_queue::{ArrivalQueue, STALL};
 use super::core_segment::QUEUES;
-use super::link::{About, Link};
+use super::link::Link;
 use super::locator::Locator;
-use super::own::{Own, ring_bytes, ring_in};
+use super::own::{About, Own, ring_bytes, ring_in};
 use super::peer::{Mapped, Peer};
 use super::service::{Service, Watched};
 use super::sockets::{Stream, uninterrupted};

@@ -2,12 +2,11 @@
 //! cannot do it themselves.
 
 use super::core_segment::CoreSegment;
-use super::link::Ended;
 use super::node_segment::{NodeSegment, SLOTS};
 use super::sockets::{fetch_file, nic_name};
 use super::wire::{Ask, Hello, Purpose, Request, packet_of};
 use crate::access::{self, Want};
-use crate::fabric::{LOST_EVENT, Registration};
+use crate::fabric::{LOST_EVENT, Registration, Ticket};
 use crate::mailbox;
 use crate::mapping::{Mapping, memory_file};
 use crate::pinned::Pins;
@@ -52,6 +51,22 @@ pub(super) struct Own {
 pub(super) struct Landing {
     pub(super) memory: UserMem,
     pub(super) handle: MemHandle,
+}
+
+/// What a request was for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum About {
+    /// A transaction of the engine.
+    Ticket(Ticket),
+    /// Connecting this node's shared queue with another node's.
+    Connect(PeAddr),
+}
+
+/// A request that has come to its end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Ended {
+    pub(super) about: About,
+    pub(super) status: HwStatus,
 }
 
 #[derive(Default)]

@@ -1,9 +1,8 @@
 //! This NIC's part of the queues that nodes share.
 
-use super::link::About;
 use super::nic::{HostNic, Who};
 use super::node_segment::SLOTS;
-use super::own::SHARED_QUEUE;
+use super::own::{About, SHARED_QUEUE};
 use super::wire::{Ask, Request};
 use crate::fabric::Arrived;
 use gni::{Error, HwStatus, MemHandle, MsgqAttr, MsgqMessage, PeAddr, Result};

@@ -1,9 +1,9 @@
 //! Transactions of this NIC: done from here where the peer's memory can be reached, else by its owner.
 
-use super::link::{About, Handed, Link};
+use super::link::{Handed, Link};
 use super::nic::{HostNic, Who};
 use super::node_segment::SLOTS;
-use super::own::Landing;
+use super::own::{About, Landing};
 use super::peer::{Destination, Direct};
 use super::wire::{Ask, Request};
 use crate::fabric::{Action, Fabric, PeerIndex, Source, Submit, Tx};

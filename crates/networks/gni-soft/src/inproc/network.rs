@@ -1,71 +1,18 @@
 //! The state behind a world, and when transactions happen.
 
-use super::NetworkConfig;
 use super::blocks::Blocks;
-use super::shared_queue::SharedQueue;
+use super::config::{Flow, Model, NetworkConfig, Wake};
 use crate::fabric::{
-    Action, Arrived, Class, LOST_EVENT, Landed, Packet, Registration, Source, Submit, Ticket, Tx,
-    Undeliverable,
+    Action, Arrived, LOST_EVENT, Landed, Packet, Registration, Source, Submit, Ticket, Tx, Undeliverable,
 };
 use crate::pinned::Pins;
 use gni::{
-    Amo, Error, HwStatus, InstId, JobKey, JobResource, MemHandle, Modes, PeAddr, ResourceUse, Result, Time,
+    Amo, Error, HwStatus, InstId, JobKey, JobResource, MemHandle, Modes, MsgqAttr, MsgqMessage, PeAddr,
+    ResourceUse, Result, Time,
 };
 use mem::UserMem;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
-
-/// A transaction as a cost model sees it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Flow {
-    /// The initiator's node.
-    pub from: PeAddr,
-    /// The target's node.
-    pub to: PeAddr,
-    /// The initiator.
-    pub from_inst: InstId,
-    /// The target.
-    pub to_inst: InstId,
-    /// The engine that carries it.
-    pub class: Class,
-    /// Whether data comes from the target.
-    pub fetches: bool,
-    /// Payload bytes.
-    pub bytes: u64,
-    /// Whether it must land after earlier ordered ones to the same target.
-    pub ordered: bool,
-}
-
-/// When a transaction happens.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Timing {
-    /// When the target's memory is read or written.
-    pub carried_out: Time,
-    /// When the initiator learns the end; not before `carried_out`.
-    pub ended: Time,
-}
-
-/// Decides how long transactions take.
-pub trait Model: Send {
-    /// Times for a transaction that begins at `now`; called in the order of submission.
-    fn time(&mut self, now: Time, flow: &Flow) -> Timing;
-
-    /// When a datagram packet that `from` sends at `now` is at `to`.
-    fn packet(&mut self, now: Time, from: (PeAddr, InstId), to: (PeAddr, InstId)) -> Time;
-}
-
-/// A moment at which a NIC of a timed world finds something new, for the owner that gives turns.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Wake {
-    /// The moment.
-    pub at: Time,
-    /// The NIC's node.
-    pub pe: PeAddr,
-    /// The NIC.
-    pub inst: InstId,
-    /// Whether it is a datagram packet.
-    pub packet: bool,
-}
 
 /// One NIC as others see it.
 pub(super) struct NicState {
@@ -97,6 +44,19 @@ pub(super) struct Node {
     pages: u32,
     fma: u32,
     pub(super) shared: Option<SharedQueue>,
+}
+
+/// The shared message queue of one node, and its connections.
+pub(super) struct SharedQueue {
+    pub(super) attr: MsgqAttr,
+    pub(super) members: u32,
+    /// Credits left towards other nodes.
+    pub(super) credits: HashMap<PeAddr, u32>,
+    /// Messages by the instance they are for, with their sender's node.
+    pub(super) messages: HashMap<InstId, VecDeque<MsgqMessage>>,
+    pub(super) held: u32,
+    /// Credits given to other nodes; the pool backs them all.
+    pub(super) promised: u32,
 }
 
 pub(super) struct Network {

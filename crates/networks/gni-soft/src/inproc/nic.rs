@@ -1,13 +1,16 @@
 //! One NIC's end of a world.
 
-use super::SharedNetwork;
 use super::blocks::Blocks;
 use super::network::NicState;
+use super::shared_network::SharedNetwork;
+use crate::config::NicConfig;
+use crate::engine::SoftNic;
 use crate::fabric::{
     Arrived, Fabric, Landed, Packet, PeerIndex, Registration, Submit, Tx, Undeliverable, Window,
 };
 use gni::{
-    Error, InstId, JobKey, JobResource, MemHandle, MsgqAttr, MsgqMessage, PeAddr, ResourceUse, Result, Time,
+    Error, InstId, JobKey, JobResource, MemHandle, Modes, MsgqAttr, MsgqMessage, PeAddr, ResourceUse, Result,
+    Time, limits,
 };
 use mem::UserMem;
 use shm::doorbell::Doorbell;
@@ -22,8 +25,33 @@ pub struct InProc {
     blocks: Blocks,
 }
 
+impl SharedNetwork {
+    /// `GNI_CdmCreate` and `GNI_CdmAttach`: a NIC of the node `pe`.
+    ///
+    /// # Errors
+    /// `INVALID_PARAM` for contradictory modes or an address beyond 18 bits; `PERMISSION_ERROR` for a key that
+    /// is not configured; `INVALID_STATE` when the instance is attached there already; `ERROR_RESOURCE` when a
+    /// dedicated FMA descriptor is wanted and none is left; `ILLEGAL_OP` for a pinned world where io_uring is
+    /// missing or forbidden.
+    pub fn attach(
+        &self,
+        pe: PeAddr,
+        inst: InstId,
+        key: JobKey,
+        modes: Modes,
+        config: NicConfig,
+    ) -> Result<SoftNic<InProc>> {
+        if modes.is_contradictory() || pe.0 >> limits::PE_BITS != 0 {
+            return Err(Error::InvalidParam);
+        }
+        let index = self.lock().attach(pe, inst, key, modes)?;
+        let fabric = InProc::new(self.clone(), index, (pe, inst), key);
+        Ok(SoftNic::new(fabric, modes, config))
+    }
+}
+
 impl InProc {
-    pub(super) fn new(world: SharedNetwork, index: u32, who: (PeAddr, InstId), key: JobKey) -> InProc {
+    fn new(world: SharedNetwork, index: u32, who: (PeAddr, InstId), key: JobKey) -> InProc {
         InProc { world, index, who, key, blocks: Blocks::default() }
     }
 

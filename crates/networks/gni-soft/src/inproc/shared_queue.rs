@@ -1,21 +1,8 @@
 //! Shared message queues of nodes.
 
-use super::network::Network;
+use super::network::{Network, SharedQueue};
 use gni::{Error, HwStatus, InstId, MsgqAttr, MsgqMessage, PeAddr, Result};
-use std::collections::{HashMap, VecDeque};
-
-/// The queue of one node and its connections.
-pub(super) struct SharedQueue {
-    attr: MsgqAttr,
-    members: u32,
-    /// Credits left towards other nodes.
-    credits: HashMap<PeAddr, u32>,
-    /// Messages by the instance they are for, with their sender's node.
-    messages: HashMap<InstId, VecDeque<MsgqMessage>>,
-    held: u32,
-    /// Credits given to other nodes; the pool backs them all.
-    promised: u32,
-}
+use std::collections::HashMap;
 
 impl Network {
     pub(super) fn join_shared(&mut self, pe: PeAddr, attr: &MsgqAttr) -> Result<()> {
