@@ -7,19 +7,10 @@ use abi::{Address, Error, Result};
 use ffi::{Attribute, AttributeOut, CopyAttr, DeleteAttrFunction, Predefined};
 
 use crate::domain::Token;
-use crate::handle::Objects;
 use crate::state::State;
+use crate::tables::attributes::Keyval;
 
-/// The kind of object that a key belongs to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Holder {
-    /// Communicators.
-    Comm,
-    /// Datatypes.
-    Datatype,
-    /// Windows.
-    Win,
-}
+pub use crate::tables::attributes::{Attributes, Holder};
 
 /// An object with attributes.
 pub trait Attributed: Copy {
@@ -86,72 +77,6 @@ impl Attributed for abi::Datatype {
     }
 }
 
-#[derive(Clone, Copy)]
-struct Keyval {
-    holder: Holder,
-    copy: CopyAttr,
-    delete: Option<DeleteAttrFunction>,
-    extra_state: Address,
-    /// The handle and each attribute that uses the key.
-    users: u32,
-    freed: bool,
-}
-
-/// Keys made by the program. A key's integer is above all predefined ones.
-pub struct Keyvals {
-    slab: Objects<Keyval>,
-}
-
-const FIRST_KEYVAL: i32 = 0x1000;
-
-impl Keyvals {
-    pub const fn new() -> Keyvals {
-        Keyvals { slab: Objects::new() }
-    }
-
-    /// A key that exists: freed ones do as long as an attribute uses them (MPI-5.0 section 7.7.2).
-    fn get(&self, key: i32, holder: Holder) -> Result<Keyval> {
-        let keyval = key.checked_sub(FIRST_KEYVAL).and_then(|key| self.slab.get(u32::try_from(key).ok()?));
-        match keyval {
-            Some(keyval) if keyval.holder == holder => Ok(*keyval),
-            _ => Err(Error::new(abi::ERR_KEYVAL, "no such attribute key for this kind of object")),
-        }
-    }
-
-    fn acquire(&mut self, key: i32) {
-        if let Some(keyval) = self.slab.get_mut((key - FIRST_KEYVAL) as u32) {
-            keyval.users += 1;
-        }
-    }
-
-    fn release(&mut self, key: i32) {
-        let slot = (key - FIRST_KEYVAL) as u32;
-        if let Some(keyval) = self.slab.get_mut(slot) {
-            keyval.users -= 1;
-            if keyval.users == 0 {
-                self.slab.remove(slot);
-            }
-        }
-    }
-
-    /// The key's functions, also after the key itself was freed.
-    fn functions(&self, key: i32) -> Option<Keyval> {
-        self.slab.get((key - FIRST_KEYVAL) as u32).copied()
-    }
-}
-
-/// The attributes of one object, in the order in which their values were set.
-#[derive(Clone, Default, Debug)]
-pub struct Attributes {
-    values: Vec<(i32, Attribute)>,
-}
-
-impl Attributes {
-    fn get(&self, key: i32) -> Option<&Attribute> {
-        self.values.iter().find(|(k, _)| *k == key).map(|(_, value)| value)
-    }
-}
-
 /// `MPI_Comm_create_keyval` and its siblings
 pub fn create_keyval(
     t: &mut Token,
@@ -161,28 +86,14 @@ pub fn create_keyval(
     keyval: &mut i32,
     extra_state: Address,
 ) -> Result<()> {
-    let new = Keyval { holder, copy, delete, extra_state, users: 1, freed: false };
-    let key = t
-        .lock()
-        .keyvals
-        .slab
-        .insert(new)
-        .map_err(|_| Error::new(abi::ERR_OTHER, "more than 2^20 attribute keys exist"))?;
-    *keyval = FIRST_KEYVAL + key as i32;
+    *keyval = t.lock().keyvals.add(holder, copy, delete, extra_state)?;
     Ok(())
 }
 
 /// `MPI_Comm_free_keyval` and its siblings: attributes under the key live on, and the key with them; to free it
 /// again by another copy of the handle changes nothing then.
 pub fn free_keyval(t: &mut Token, holder: Holder, keyval: &mut i32) -> Result<()> {
-    let mut state = t.lock();
-    let found = state.keyvals.get(*keyval, holder)?;
-    if !found.freed {
-        if let Some(found) = state.keyvals.slab.get_mut((*keyval - FIRST_KEYVAL) as u32) {
-            found.freed = true;
-        }
-        state.keyvals.release(*keyval);
-    }
+    t.lock().keyvals.free(*keyval, holder)?;
     *keyval = abi::KEYVAL_INVALID;
     Ok(())
 }

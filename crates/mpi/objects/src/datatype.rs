@@ -10,10 +10,10 @@ use datatype::Datatype;
 use mem::UserMem;
 use pml::Data;
 
-use crate::attr::Attributes;
 use crate::handle::{self, Kind, Objects};
-use crate::state::State;
+use crate::memory::Items;
 use crate::stream::TypedStream;
+use crate::tables::attributes::Attributes;
 
 /// A datatype that has a handle.
 pub struct TypeObject {
@@ -130,21 +130,6 @@ impl Types {
     }
 }
 
-/// What a buffer argument holds.
-pub struct Items<'a> {
-    pub datatype: &'a Arc<Datatype>,
-    pub count: u64,
-    /// Bytes in pack order.
-    pub len: usize,
-}
-
-impl Items<'_> {
-    /// The datatype, in a form that outlives its handle.
-    pub fn shared(&self) -> Arc<Datatype> {
-        self.datatype.clone()
-    }
-}
-
 /// A datatype in use by an operation.
 #[derive(Clone)]
 pub enum TypeRef {
@@ -183,7 +168,7 @@ pub fn simple_within(buf: Address, count: Count, datatype: abi::Datatype, most: 
 }
 
 #[inline(always)]
-fn dense(buf: Address, count: Count, size: u32) -> Result<UserMem> {
+pub(crate) fn dense(buf: Address, count: Count, size: u32) -> Result<UserMem> {
     // One multiplication: a negative count becomes a huge one and overflows as well.
     let Some(len) = (count as u64).checked_mul(u64::from(size)).filter(|&len| len <= i64::MAX as u64) else {
         return Err(bad_count(count));
@@ -260,17 +245,6 @@ impl TypeRef {
                 true_lb: datatype.true_lb(),
                 true_extent: datatype.true_extent() as u64,
             },
-        }
-    }
-}
-
-impl State {
-    /// The data of a buffer argument.
-    #[inline]
-    pub fn data(&self, buf: Address, count: Count, datatype: abi::Datatype) -> Result<Data> {
-        match datatype::predefined_dense_size(datatype) {
-            Some(size) => dense(buf, count, size).map(Data::Contiguous),
-            None => self.types.resolve(datatype)?.data(buf, count),
         }
     }
 }

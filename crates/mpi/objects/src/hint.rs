@@ -8,17 +8,8 @@
 use std::time::{Duration, Instant};
 
 use btl::Peer;
-use shm::hint::Hint;
 
 use crate::state::State;
-
-/// How this process keeps polling.
-#[derive(Debug, Default)]
-pub struct KeepPolling {
-    scheduling: Hint,
-    /// A poll found nothing, and the wait is not over.
-    waits: bool,
-}
 
 /// Polls between two readings of the clock.
 const POLLS: u32 = 16;

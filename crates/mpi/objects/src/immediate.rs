@@ -5,7 +5,6 @@ use engine::{Afterlife, Fate, Operation, Requests};
 use pml::Done;
 
 use crate::handle::RequestKey;
-use crate::state::State;
 
 /// The handle of a send that was over when its call returned.
 pub const SENT: abi::Request = RequestKey::Operation(0).handle();
@@ -18,7 +17,7 @@ pub const ACCESSED: abi::Request = RequestKey::Operation(2).handle();
 pub const EMPTY: Done = Done { status: Status::EMPTY, error: abi::SUCCESS, owner: 0 };
 
 /// The store of requests, with the immediate ones at their keys.
-pub fn requests() -> Requests<State> {
+pub fn requests<S: 'static>() -> Requests<S> {
     let mut requests = Requests::new();
     let immediate = [(Status::EMPTY, true), (Status::PROC_NULL, true), (Status::EMPTY, false)];
     for (status, may_be_cancelled) in immediate {
@@ -35,27 +34,33 @@ struct Immediate {
     may_be_cancelled: bool,
 }
 
-impl Operation<State> for Immediate {
-    fn is_over(&mut self, _state: &mut State) -> bool {
+impl Immediate {
+    fn done(&self) -> Done {
+        Done { status: self.status, ..EMPTY }
+    }
+}
+
+impl<S: 'static> Operation<S> for Immediate {
+    fn is_over(&mut self, _state: &mut S) -> bool {
         true
     }
 
     fn outcome(&self) -> Done {
-        Done { status: self.status, ..EMPTY }
+        self.done()
     }
 
     fn conclude(&mut self) -> (Done, Fate) {
-        (self.outcome(), Fate::Shared)
+        (self.done(), Fate::Shared)
     }
 
-    fn cancel(&mut self, _state: &mut State) -> Result<()> {
+    fn cancel(&mut self, _state: &mut S) -> Result<()> {
         if self.may_be_cancelled {
             return Ok(());
         }
         Err(Error::new(abi::ERR_REQUEST, "a request of a one-sided operation cannot be cancelled"))
     }
 
-    fn give_up(&mut self, _state: &mut State) -> Afterlife {
+    fn give_up(&mut self, _state: &mut S) -> Afterlife {
         Afterlife::Stays
     }
 }

@@ -39,6 +39,7 @@ mod shown;
 pub mod state;
 pub mod status;
 pub mod stream;
+mod tables;
 pub mod topology;
 pub mod types;
 pub mod wait;

@@ -2,13 +2,27 @@
 #![allow(unsafe_code)]
 
 use std::alloc::Layout;
+use std::sync::Arc;
 
 use abi::{Address, Error, Result};
 use datatype::Datatype;
 use mem::UserMem;
 use osc::{Combiner, Element, Side};
 
-use crate::datatype::Items;
+/// What a buffer argument holds.
+pub struct Items<'a> {
+    pub datatype: &'a Arc<Datatype>,
+    pub count: u64,
+    /// Bytes in pack order.
+    pub len: usize,
+}
+
+impl Items<'_> {
+    /// The datatype, in a form that outlives its handle.
+    pub fn shared(&self) -> Arc<Datatype> {
+        self.datatype.clone()
+    }
+}
 
 /// The error where the library wants to keep a copy of as much data as the program names.
 pub const NO_MEMORY: Error = Error::new(abi::ERR_NO_MEM, "the system has no memory for a copy of the data");

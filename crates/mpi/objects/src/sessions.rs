@@ -5,10 +5,10 @@ use std::sync::Arc;
 use abi::{Error, Result};
 
 use crate::buffer_pool::BufferPool;
-use crate::errhandler::Handler;
-use crate::group::Group;
 use crate::handle::{self, Kind, Objects};
-use crate::info::Info;
+use crate::tables::error_handlers::Handler;
+use crate::tables::groups::Group;
+use crate::tables::infos::Info;
 
 /// A session.
 pub struct Session {

@@ -3,26 +3,27 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use abi::Error;
+use abi::{Address, Count, Error};
 use btl::Peer;
 use coll::Coll;
 use coll::algorithms::registry::AlgorithmId;
 use engine::{Classes, Interest, P2p, Requests, Tables, Threads};
 use node::Node;
+use pml::Data;
+use shm::hint::Hint;
 
-use crate::attr::Keyvals;
 use crate::buffer_pool::BufferPool;
 use crate::comm::contexts::Contexts;
 use crate::comm::{Comm, Comms};
 use crate::datatype::Types;
-use crate::domain::Token;
-use crate::errcode::ErrorTable;
-use crate::errhandler::Errhandlers;
-use crate::group::Groups;
-use crate::info::Infos;
-use crate::op::Ops;
 use crate::params::Params;
 use crate::sessions::Sessions;
+use crate::tables::attributes::Keyvals;
+use crate::tables::error_codes::ErrorTable;
+use crate::tables::error_handlers::Errhandlers;
+use crate::tables::groups::{Group, Groups};
+use crate::tables::infos::Infos;
+use crate::tables::operations::Ops;
 
 /// Everything behind the guard.
 pub struct State {
@@ -40,11 +41,11 @@ pub struct State {
     pub requests: Requests<State>,
     /// What is to be done with the state unlocked, since it calls the program. The crate that pushes an entry keeps
     /// what the entry is about in a queue of its own.
-    pub due: VecDeque<fn(&mut Token)>,
+    pub due: VecDeque<fn(&mut engine::Token<State>)>,
     /// What a lost peer amounts to, for a process that has joined its job.
     pub on_loss: fn(&mut State, Peer),
     /// What follows every wait, while a tool has callbacks.
-    pub after_wait: Option<fn(&mut Token)>,
+    pub after_wait: Option<fn(&mut engine::Token<State>)>,
     /// The algorithm of the latest call of each collective.
     pub algorithms: [Option<AlgorithmId>; Coll::ALL.len()],
     /// The threads of this process that wait.
@@ -58,7 +59,7 @@ pub struct State {
     /// Peers that are lost.
     pub lost: Vec<Peer>,
     /// Keeping on polling for messages rather than yielding.
-    pub hint: crate::hint::KeepPolling,
+    pub hint: KeepPolling,
     /// Datatypes by handle.
     pub types: Types,
     pub groups: Groups,
@@ -85,11 +86,19 @@ pub struct State {
     pub predefined: Box<Predefined>,
 }
 
+/// How this process keeps polling.
+#[derive(Debug, Default)]
+pub struct KeepPolling {
+    pub(crate) scheduling: Hint,
+    /// A poll found nothing, and the wait is not over.
+    pub(crate) waits: bool,
+}
+
 /// The process's place in its job.
 pub struct Membership {
     pub job: pmi::Job,
     /// All processes of the job, in rank order.
-    pub group: Arc<crate::group::Group>,
+    pub group: Arc<Group>,
 }
 
 /// Values of predefined attributes (MPI-5.0 section 11.1.2); C sees pointers to them.
@@ -161,6 +170,15 @@ impl State {
     #[inline(always)]
     pub fn comm(&self, handle: abi::Comm) -> abi::Result<&Comm> {
         self.comms.get(handle)
+    }
+
+    /// The data of a buffer argument.
+    #[inline]
+    pub fn data(&self, buf: Address, count: Count, datatype: abi::Datatype) -> abi::Result<Data> {
+        match ::datatype::predefined_dense_size(datatype) {
+            Some(size) => crate::datatype::dense(buf, count, size).map(Data::Contiguous),
+            None => self.types.resolve(datatype)?.data(buf, count),
+        }
     }
 
     /// Stores an operation and gives its handle.

@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use pml::Origin;
 
-use super::Comm;
-
-/// A part of [`Comm`], kept apart where one load fewer counts.
+/// A part of a communicator, kept apart where one load fewer counts.
 pub struct FastComm {
     /// The peer behind each rank that a call may name.
     pub peers: Arc<[u32]>,
@@ -25,8 +23,8 @@ impl FastComm {
         self.peers.is_empty()
     }
 
-    /// That of a communicator as it is now.
-    pub fn of(comm: &Comm) -> FastComm {
-        FastComm { peers: comm.peers.clone(), origin: Origin::new(comm.context, comm.rank) }
+    /// That of the process `rank`, with the peers that its calls may name.
+    pub fn new(peers: &Arc<[u32]>, context: u32, rank: u32) -> FastComm {
+        FastComm { peers: peers.clone(), origin: Origin::new(context, rank) }
     }
 }

@@ -3,7 +3,7 @@
 //! Nothing here changes what the library does: what the assertions rule out costs it nothing, and memory of every kind
 //! that it knows is treated alike. So each is taken, kept and shown, as a program may ask what is in force.
 
-use crate::info::Info;
+use crate::tables::infos::Info;
 
 /// Promises of the program, each "false" until it is made.
 const ASSERTIONS: [&str; 5] = [

@@ -10,11 +10,11 @@ use std::sync::Arc;
 
 use abi::{Error, Result};
 
-use crate::attr::Attributes;
 use crate::buffer_pool::BufferPool;
-use crate::errhandler::Handler;
-use crate::group::Group;
 use crate::handle::{self, Kind, Objects};
+use crate::tables::attributes::Attributes;
+use crate::tables::error_handlers::Handler;
+use crate::tables::groups::Group;
 use crate::topology::Topology;
 
 pub use fast_comm::FastComm;
@@ -95,6 +95,11 @@ impl Comm {
         }
     }
 
+    /// What the fast paths want to know of it, as it is now.
+    fn as_fast(&self) -> FastComm {
+        FastComm::new(&self.peers, self.context, self.rank)
+    }
+
     /// Processes in the local group.
     pub fn size(&self) -> u32 {
         self.group.size()
@@ -125,7 +130,7 @@ impl Comm {
             local.context = beside;
         }
         if !self.fast.is_none() {
-            self.fast = FastComm::of(self);
+            self.fast = self.as_fast();
         }
     }
 
@@ -174,7 +179,7 @@ impl Comms {
     }
 
     fn fast_of(&self, comm: &Comm) -> FastComm {
-        if self.fast_paths { FastComm::of(comm) } else { FastComm::none() }
+        if self.fast_paths { comm.as_fast() } else { FastComm::none() }
     }
 
     /// For the fast paths, by handle; `None` or without ranks if the handle is no communicator's.
