@@ -56,9 +56,9 @@ pub mod socket;
 mod space;
 mod standard;
 mod star;
+pub mod start_info;
 mod text;
 pub mod token;
-pub mod told;
 pub mod wire;
 pub mod wireup;
 

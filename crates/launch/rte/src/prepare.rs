@@ -132,7 +132,7 @@ impl Program {
         let arguments = std::iter::once(name).chain(app.arguments.iter().map(|a| c_string(a))).collect();
         let info = info_env(app, host);
         let mut environment = environment::shared(&app.environment);
-        environment.push(c_string(OsStr::new(&pmi::told::entry(&info))));
+        environment.push(c_string(OsStr::new(&pmi::start_info::entry(&info))));
         Ok(Program {
             path: c_string(path.as_os_str()),
             arguments,

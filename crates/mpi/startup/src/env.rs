@@ -372,8 +372,8 @@ pub fn info_create_env(
 /// What `MPI_Info_create_env` knows before initialisation (MPI-5.0 section 11.2.1): what our launcher has passed, else
 /// what can be seen.
 fn environment() -> Info {
-    if let Some(told) = pmi::told::info() {
-        return with_memory_kinds(told.into_iter().collect());
+    if let Some(given) = pmi::start_info::info() {
+        return with_memory_kinds(given.into_iter().collect());
     }
     let mut info = Info::default();
     if let Some(command) = std::env::args_os().next() {
