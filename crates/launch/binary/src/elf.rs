@@ -35,8 +35,7 @@ fn parse<'data>(data: impl ReadRef<'data>) -> Result<Binary, object::read::Error
             entries.push((entry.d_tag(endian), entry.d_val(endian)));
         }
     }
-    let value =
-        |tag: u32| entries.iter().find(|(known, _)| *known == u64::from(tag)).map(|(_, value)| *value);
+    let value = |tag| entries.iter().find(|(known, _)| *known == tag).map(|(_, value)| *value);
     let strings = match (value(elf::DT_STRTAB), value(elf::DT_STRSZ)) {
         (Some(address), Some(size)) => {
             let mut found: &[u8] = &[];
@@ -54,10 +53,26 @@ fn parse<'data>(data: impl ReadRef<'data>) -> Result<Binary, object::read::Error
         let end = bytes.iter().position(|byte| *byte == 0)?;
         Some(String::from_utf8_lossy(&bytes[..end]).into_owned())
     };
-    let needed = entries.iter().filter(|(tag, _)| *tag == u64::from(elf::DT_NEEDED));
+    let needed = entries.iter().filter(|(tag, _)| *tag == elf::DT_NEEDED);
     Ok(Binary {
         needed: needed.filter_map(|(_, at)| text(*at)).collect(),
         rpath: value(elf::DT_RPATH).and_then(text),
         runpath: value(elf::DT_RUNPATH).and_then(text),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn damaged_programs_do_not_panic(at in 0usize..1000, value in any::<u8>(), length in 0usize..2000) {
+            let mut file = std::fs::read("/bin/true").unwrap();
+            file[at] = value;
+            let _ = parse(&file[..]);
+            let _ = parse(&file[..length.min(file.len())]);
+        }
+    }
 }

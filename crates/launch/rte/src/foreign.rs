@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::elf;
+use binary::Binary;
 
 /// A string that only this project's library has in its text.
 const MARK: &[u8] = pmi::protocol::HELLO.as_bytes();
@@ -17,9 +17,9 @@ pub fn loaded_below(pid: i32) -> Option<(i32, PathBuf)> {
 
 /// The name of the foreign MPI library that the program at `path` was linked with.
 pub fn linked(path: &Path) -> Option<String> {
-    let names = elf::needed(&fs::read(path).ok()?)?;
+    let program = Binary::read(path).ok()??;
     // The standard ABI's library may be ours: then the program just did not use it.
-    names.into_iter().find(|name| is_mpi(name) && !name.starts_with("libmpi_abi."))
+    program.needed.into_iter().find(|name| is_mpi(name) && !name.starts_with("libmpi_abi."))
 }
 
 fn search(pid: i32, generations: u32) -> Option<(i32, PathBuf)> {

@@ -38,7 +38,7 @@
 //! connection. The secret is in a file then, which mpiexec writes with mode 0600 and the user that starts workers hands
 //! on.
 //!
-//! **Dead or only stopped** (`link`). The kernel probes the connections of daemons each second, and the other kernel
+//! **Dead or only stopped** (`channel`). The kernel probes the connections of daemons each second, and the other kernel
 //! answers, also for a process that is stopped. A host is dead that has acknowledged nothing for 4.2 s (`mpiexec
 //! -host-silence`) although it was asked. Single probes get lost, and the kernel sends one a second only: so after the
 //! first without answer each side sends four bytes that mean nothing, which the kernel repeats within fractions of a
@@ -50,13 +50,11 @@
 pub mod binding;
 #[cfg(test)]
 mod binding_tests;
-mod call;
 mod cgroup;
 mod closed;
 mod console;
 mod control;
 mod daemon;
-mod elf;
 mod environment;
 mod error;
 mod failure;
@@ -66,7 +64,6 @@ mod host_name;
 mod inquest;
 mod limits;
 mod lines;
-mod link;
 mod look;
 mod messages;
 mod outlet;
@@ -91,7 +88,8 @@ mod supervisor;
 mod task;
 mod traces;
 mod tree;
-mod wire;
+
+use channel::{call, link, wire};
 
 pub use cgroup::Cgroup;
 pub use daemon::{SEARCH, daemon, worker};

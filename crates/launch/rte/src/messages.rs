@@ -24,7 +24,7 @@ use crate::binding::{Bind, Map, Placement};
 use crate::failure::{Culprit, Failure};
 use crate::spec::{App, Environment, Inherit, Observe, Output, Stdin, Verbosity};
 use crate::status::Status;
-use crate::wire::{Bytes, Wire, wire_enum, wire_struct};
+use crate::wire::{Bytes, wire_enum, wire_struct};
 
 /// Keys and values of the key space.
 pub(crate) type Pairs = Vec<(String, String)>;
@@ -193,15 +193,6 @@ wire_struct! {
     }
     Placement { bind, map, fill, cpu_set, by_rank, by_rank_in_turn, by_file, oversubscribe, threads_count }
     Map { unit, per_object, per_rank }
-}
-
-impl<T: Wire> Wire for Box<T> {
-    fn put(&self, to: &mut Vec<u8>) {
-        (**self).put(to);
-    }
-    fn take(from: &mut &[u8]) -> Option<Box<T>> {
-        T::take(from).map(Box::new)
-    }
 }
 
 #[cfg(test)]

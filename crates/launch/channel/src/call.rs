@@ -26,7 +26,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// What happened at each address.
-pub(crate) fn call(addresses: &[SocketAddr], secret: Secret, who: Who) -> Result<Link, String> {
+pub fn call(addresses: &[SocketAddr], secret: Secret, who: Who) -> Result<Link, String> {
     let mut left = addresses.iter();
     let mut attempts: Vec<(SocketAddr, TcpStream)> = Vec::new();
     let mut failures: Vec<String> = Vec::new();

@@ -9,7 +9,7 @@ use std::time::Duration;
 use hardware::{CpuSet, Unit};
 
 /// A value that can be sent to another process.
-pub(crate) trait Wire: Sized {
+pub trait Wire: Sized {
     /// Appends the value.
     fn put(&self, to: &mut Vec<u8>);
     /// Takes a value off the front.
@@ -17,19 +17,20 @@ pub(crate) trait Wire: Sized {
 }
 
 /// A value as bytes.
-pub(crate) fn encode(value: &impl Wire) -> Vec<u8> {
+pub fn encode(value: &impl Wire) -> Vec<u8> {
     let mut bytes = Vec::new();
     value.put(&mut bytes);
     bytes
 }
 
 /// The value that all of `bytes` are.
-pub(crate) fn decode<T: Wire>(mut bytes: &[u8]) -> Option<T> {
+pub fn decode<T: Wire>(mut bytes: &[u8]) -> Option<T> {
     let value = T::take(&mut bytes)?;
     bytes.is_empty().then_some(value)
 }
 
 /// Structs, field by field.
+#[macro_export]
 macro_rules! wire_struct {
     ($($name:ty { $($field:ident),* $(,)? })*) => {$(
         impl $crate::wire::Wire for $name {
@@ -45,6 +46,7 @@ macro_rules! wire_struct {
 }
 
 /// Enums, with a number for each variant.
+#[macro_export]
 macro_rules! wire_enum {
     ($name:ty { $($number:literal $variant:ident $(($($field:ident),*))? $({ $($named:ident),* })?,)* }) => {
         impl $crate::wire::Wire for $name {
@@ -71,7 +73,7 @@ macro_rules! wire_enum {
     };
 }
 
-pub(crate) use {wire_enum, wire_struct};
+pub use {wire_enum, wire_struct};
 
 macro_rules! wire_number {
     ($($name:ty)*) => {$(
@@ -150,9 +152,18 @@ wire_bytes! {
 
 /// Bytes as they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Bytes(pub Vec<u8>);
+pub struct Bytes(pub Vec<u8>);
 
 wire_bytes! { Bytes, bytes => &bytes.0, bytes => Some(Bytes(bytes)); }
+
+impl<T: Wire> Wire for Box<T> {
+    fn put(&self, to: &mut Vec<u8>) {
+        (**self).put(to);
+    }
+    fn take(from: &mut &[u8]) -> Option<Box<T>> {
+        T::take(from).map(Box::new)
+    }
+}
 
 impl<T: Wire> Wire for Option<T> {
     fn put(&self, to: &mut Vec<u8>) {

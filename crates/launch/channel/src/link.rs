@@ -23,18 +23,18 @@ use crate::wire::{self, Wire};
 
 /// Output of ranks, and input for them, that may be on its way on one connection, in bytes: less than the window with
 /// which a TCP connection begins.
-pub(crate) const CREDIT: usize = 48 * 1024;
+pub const CREDIT: usize = 48 * 1024;
 /// Longest frame that is accepted: a key space of some millions of keys.
 const LONGEST: usize = 256 << 20;
 /// Bytes read at a time.
 const CHUNK: usize = 64 * 1024;
 /// A host that acknowledges nothing for this long is gone, unless the user sets otherwise.
-pub(crate) const SILENCE: Duration = Duration::from_millis(4200);
+pub const SILENCE: Duration = Duration::from_millis(4200);
 /// Time between two calls of [`Link::look_after`].
-pub(crate) const LOOK: Duration = Duration::from_millis(400);
+pub const LOOK: Duration = Duration::from_millis(400);
 
 /// The connection.
-pub(crate) struct Link {
+pub struct Link {
     stream: TcpStream,
     sealer: Sealer,
     opener: Opener,
@@ -252,7 +252,7 @@ fn silence_in_words(silence: Duration) -> String {
 }
 
 /// 128 random bits.
-pub(crate) fn random() -> Result<u128, String> {
+pub fn random() -> Result<u128, String> {
     platform::random::secret().map_err(|error| error.to_string())
 }
 
