@@ -47,7 +47,7 @@ use platform::memory_file::MemoryFile;
 use shm::{MapError, SharedMemory};
 
 pub use live::{Figures, Line, Shown};
-pub use modules::{Module, Modules, Place};
+pub use modules::{Module, ModuleOffset, Modules};
 pub use waits::{FRAMES, Kind, Need, Part, SLOTS, Slot, Targets, Wait};
 
 /// After this time a wait writes what it waits for: long beside any message, short beside any user's patience.

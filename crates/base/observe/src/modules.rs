@@ -37,7 +37,7 @@ pub struct Module {
 
 /// Where an address lies, whatever process it is of.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Place<'m> {
+pub struct ModuleOffset<'m> {
     /// The file.
     pub module: &'m Module,
     /// The address as the file has it.
@@ -61,9 +61,9 @@ impl Modules {
 
     /// Where `address` lies; `None`: in none that the rank has written. An object that was loaded where another one was
     /// before is taken for that one; the build-id of the file then tells.
-    pub fn place_of(&self, address: u64) -> Option<Place<'_>> {
+    pub fn place_of(&self, address: u64) -> Option<ModuleOffset<'_>> {
         let module = self.0.iter().find(|module| module.range.contains(&address))?;
-        Some(Place { module, offset: address.wrapping_sub(module.bias) })
+        Some(ModuleOffset { module, offset: address.wrapping_sub(module.bias) })
     }
 }
 

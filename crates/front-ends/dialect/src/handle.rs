@@ -7,7 +7,7 @@ use crate::list::{self, Buffer};
 const UNSET: usize = usize::MAX;
 
 /// The place for one handle.
-pub struct Place<H> {
+pub struct OutHandle<H> {
     ours: usize,
     before: usize,
     theirs: *mut H,
@@ -15,8 +15,8 @@ pub struct Place<H> {
 
 /// A place for a handle that comes out.
 #[inline(always)]
-pub fn out<H>(theirs: *mut H, _of: fn(H) -> usize) -> Place<H> {
-    Place { ours: UNSET, before: UNSET, theirs }
+pub fn out<H>(theirs: *mut H, _of: fn(H) -> usize) -> OutHandle<H> {
+    OutHandle { ours: UNSET, before: UNSET, theirs }
 }
 
 /// A place for a handle that goes in and comes out.
@@ -24,13 +24,13 @@ pub fn out<H>(theirs: *mut H, _of: fn(H) -> usize) -> Place<H> {
 /// # Safety
 /// Null or the program's.
 #[inline(always)]
-pub unsafe fn both<H: Copy>(theirs: *mut H, of: fn(H) -> usize) -> Place<H> {
+pub unsafe fn both<H: Copy>(theirs: *mut H, of: fn(H) -> usize) -> OutHandle<H> {
     // SAFETY: the caller's promise.
     let ours = if theirs.is_null() { UNSET } else { of(unsafe { *theirs }) };
-    Place { ours, before: ours, theirs }
+    OutHandle { ours, before: ours, theirs }
 }
 
-impl<H> Place<H> {
+impl<H> OutHandle<H> {
     /// What the standard function gets.
     #[inline(always)]
     pub fn place(&mut self) -> P {

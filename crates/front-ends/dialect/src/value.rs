@@ -7,15 +7,15 @@ use crate::list::{self, Buffer};
 const UNSET: i32 = i32::MIN + 0x5eed;
 
 /// The place for one number.
-pub struct Place {
+pub struct OutNumber {
     ours: i32,
     theirs: *mut i32,
 }
 
 /// A place for a number that comes out.
 #[inline(always)]
-pub fn out(theirs: *mut i32, _of: fn(i32) -> i32) -> Place {
-    Place { ours: UNSET, theirs }
+pub fn out(theirs: *mut i32, _of: fn(i32) -> i32) -> OutNumber {
+    OutNumber { ours: UNSET, theirs }
 }
 
 /// A place for a number that goes in and comes out.
@@ -23,13 +23,13 @@ pub fn out(theirs: *mut i32, _of: fn(i32) -> i32) -> Place {
 /// # Safety
 /// Null or the program's.
 #[inline(always)]
-pub unsafe fn both(theirs: *mut i32, of: fn(i32) -> i32) -> Place {
+pub unsafe fn both(theirs: *mut i32, of: fn(i32) -> i32) -> OutNumber {
     // SAFETY: the caller's promise.
     let ours = if theirs.is_null() { UNSET } else { of(unsafe { *theirs }) };
-    Place { ours, theirs }
+    OutNumber { ours, theirs }
 }
 
-impl Place {
+impl OutNumber {
     /// What the standard function gets.
     #[inline(always)]
     pub fn place(&mut self) -> P {

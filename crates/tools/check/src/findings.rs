@@ -132,16 +132,16 @@ pub struct Finding {
     /// How often.
     pub count: u64,
     /// The call.
-    pub at: Place,
+    pub at: CallPlace,
     /// Another one that takes part.
-    pub other: Option<Place>,
+    pub other: Option<CallPlace>,
     /// What belongs to it.
     pub numbers: [u64; 3],
 }
 
 /// A place of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct CallPlace {
     /// The function's number in [`interpose::FUNCTIONS`].
     pub function: usize,
     /// Its file; `None`: it lies in none.
@@ -160,7 +160,11 @@ pub fn read(words: &[AtomicU64]) -> Option<Vec<Finding>> {
         let place = |at: usize| {
             let function = (row[at] >> 32).checked_sub(1)? as usize;
             let module = modules.get(row[at] as u32 as usize).cloned();
-            (function < interpose::FUNCTIONS.len()).then_some(Place { function, module, offset: row[at + 1] })
+            (function < interpose::FUNCTIONS.len()).then_some(CallPlace {
+                function,
+                module,
+                offset: row[at + 1],
+            })
         };
         Some(Finding {
             class: *Class::ALL.get(row[0].checked_sub(1)? as usize)?,

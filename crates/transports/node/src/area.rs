@@ -15,7 +15,7 @@ use crate::{Node, SegmentTicket, SharedSegment, ring, ring_each};
 #[derive(Debug)]
 pub struct NodeArea {
     area: Area,
-    place: Place,
+    place: AreaMemory,
     doorbells: Vec<&'static Doorbell>,
     me: usize,
     /// The next epoch.
@@ -29,7 +29,7 @@ pub struct NodeArea {
 
 /// What memory an area is in.
 #[derive(Debug)]
-enum Place {
+enum AreaMemory {
     /// The node's segment, whose directory counts those that hold it.
     Segment(&'static Entry),
     /// Memory of its own, mapped as long as this process holds the area.
@@ -61,7 +61,7 @@ impl Node {
         let entry = self.segment.area_directory().get(name.number)?;
         let index = self.place_among(members, me)?;
         let area = Area::new(self.segment.area(name.number), members.len(), index);
-        let mut held = self.hold(area, Place::Segment(entry), members, index);
+        let mut held = self.hold(area, AreaMemory::Segment(entry), members, index);
         held.next = name.base + 1;
         // Members that were faster may sleep already until this one enters.
         held.retire(name.base);
@@ -107,10 +107,10 @@ impl Node {
         // SAFETY: the area and the segment are dropped together, and no slot or word of it is lent beyond a call.
         let memory = unsafe { segment.area(members.len()) };
         let area = Area::new(memory, members.len(), index);
-        self.hold(area, Place::Own(segment), members, index)
+        self.hold(area, AreaMemory::Own(segment), members, index)
     }
 
-    fn hold(self: &Arc<Self>, area: Area, place: Place, members: &[Peer], me: usize) -> NodeArea {
+    fn hold(self: &Arc<Self>, area: Area, place: AreaMemory, members: &[Peer], me: usize) -> NodeArea {
         let doorbells = members.iter().map(|&peer| self.doorbell_of(peer)).collect();
         let node = Arc::clone(self);
         NodeArea { area, place, doorbells, me, next: 1, hint: Hint::default(), made: 0, node }
@@ -127,12 +127,12 @@ impl Node {
 impl NodeArea {
     /// Whether it is an area of its own, beside those of the node's segment.
     pub fn is_own(&self) -> bool {
-        matches!(self.place, Place::Own(_))
+        matches!(self.place, AreaMemory::Own(_))
     }
 
     /// All members of an area of its own have joined it.
     pub fn close(&mut self) {
-        if let Place::Own(segment) = &mut self.place {
+        if let AreaMemory::Own(segment) = &mut self.place {
             segment.withdraw();
         }
     }
@@ -276,7 +276,7 @@ fn ring_one(doorbells: &[&'static Doorbell], member: usize) {
 
 impl Drop for NodeArea {
     fn drop(&mut self) {
-        if let Place::Segment(entry) = self.place {
+        if let AreaMemory::Segment(entry) = self.place {
             entry.release(self.next);
         }
         self.node.made_areas.fetch_sub(self.made, Ordering::Relaxed);

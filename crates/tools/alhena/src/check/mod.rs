@@ -135,7 +135,7 @@ fn fold(found: &[(u32, Vec<Finding>)], resolver: &mut Resolver) -> Vec<Folded> {
     all.into_values().collect()
 }
 
-fn call(resolver: &mut Resolver, place: &findings::Place) -> Call {
+fn call(resolver: &mut Resolver, place: &findings::CallPlace) -> Call {
     let module = place.module.clone().unwrap_or_default();
     let found = resolver.call(Path::new(&module.path), &module.build_id, place.offset);
     let source = found.source();
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn equal_findings_of_ranks_are_one() {
-        let place = |offset| findings::Place { function: 0, module: None, offset };
+        let place = |offset| findings::CallPlace { function: 0, module: None, offset };
         let finding = |count| Finding {
             class: Class::BufferOverlap,
             count,
