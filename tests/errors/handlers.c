@@ -2,6 +2,10 @@
  * that of MPI_COMM_SELF where a call has none. */
 #include <mpi.h>
 
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
 #include "check.h"
 
 static MPI_Comm seen_comm;
@@ -46,6 +50,50 @@ static void user_codes(MPI_Comm comm)
     check(text[0] == 't' && length == 20, "and the user's string", length);
 }
 
+static void note_file(MPI_File *file, int *code, ...)
+{
+    (void)file;
+    seen_code = *code;
+    calls++;
+}
+
+/* A file keeps what was seen of its last error, and MPI_Error_string adds it to the text of MPI's own codes. */
+static void codes_of_a_file(void)
+{
+    int class, code, length = 0;
+    char text[MPI_MAX_ERROR_STRING], plain[MPI_MAX_ERROR_STRING], name[64];
+    MPI_File file;
+    MPI_Errhandler handler;
+    snprintf(name, sizeof name, "/tmp/alhena-handlers-%d", (int)getpid());
+    MPI_Add_error_class(&class);
+    MPI_Add_error_code(class, &code);
+    MPI_Add_error_string(class, "a class");
+    MPI_Add_error_string(code, "a code");
+    CHECK_EQ(MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file),
+             MPI_SUCCESS, "a file opens");
+    MPI_File_create_errhandler(note_file, &handler);
+    MPI_File_set_errhandler(file, handler);
+    MPI_Errhandler_free(&handler);
+    int codes[] = {class, code};
+    const char *texts[] = {"a class", "a code"};
+    for (int i = 0; i < 2; i++) {
+        MPI_File_call_errhandler(file, codes[i]);
+        check(calls == 1 && seen_code == codes[i], "a user's code reaches the handler of a file as it is", seen_code);
+        calls = 0;
+        MPI_Error_string(codes[i], text, &length);
+        check(!strcmp(text, texts[i]) && length == (int)strlen(text), "and keeps the user's text", length);
+    }
+    MPI_Error_string(MPI_ERR_QUOTA, plain, &length);
+    MPI_File_call_errhandler(file, MPI_ERR_QUOTA);
+    MPI_Error_string(MPI_ERR_QUOTA, text, &length);
+    check(!strcmp(text, plain), "a call of a file's handler is no failure, so the code's text stays", length);
+    MPI_File_seek(file, -1, MPI_SEEK_SET);
+    MPI_Error_string(seen_code, text, &length);
+    check(strstr(text, "MPI_File_seek") && strstr(text, name), "a failure adds what was seen", length);
+    calls = 0;
+    MPI_File_close(&file);
+}
+
 static void other_code(MPI_Comm *comm, int *code, ...)
 {
     (void)comm;
@@ -85,6 +133,7 @@ int main(int argc, char **argv)
     truncate_later(other);
     expect(other, MPI_ERR_TRUNCATE, "an error of a request goes to the communicator of its operation");
     user_codes(other);
+    codes_of_a_file();
     MPI_Errhandler_free(&handler);
     check(handler == MPI_ERRHANDLER_NULL, "a freed handler is null", 0);
     MPI_Send(&value, 1, MPI_INT, bad, 0, other);

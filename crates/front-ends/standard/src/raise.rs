@@ -87,7 +87,12 @@ fn note(state: &mut State, on: On, error: Error, function: &'static str) -> Fail
     let (known, path) = FILES.get_mut(&mut state.tables).seen(file, error);
     let seen = seen(known, if known.what == error.what { &text } else { known.what });
     let place = path.map(|path| format!(" on file \"{}\"", path.display())).unwrap_or_default();
-    state.errors.explain(known.class, format!("{function} failed{place}: {seen}"));
+    // A call that the program makes to its handler has not failed itself.
+    if known.what == CALLED {
+        state.errors.forget(known.class);
+    } else {
+        state.errors.explain(known.class, format!("{function} failed{place}: {seen}"));
+    }
     Failure { error: known, seen, place }
 }
 

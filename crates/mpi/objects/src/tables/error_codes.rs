@@ -36,9 +36,9 @@ impl ErrorTable {
         Some(self.strings.get(&code).map_or("", String::as_str))
     }
 
-    /// Keeps what was seen of an error, until another one is reported.
+    /// Keeps what was seen of an error, until another one is reported. The text of a user's code is the user's alone.
     pub fn explain(&mut self, code: i32, seen: String) {
-        self.explained = Some((code, seen));
+        self.explained = standard(code).map(|_| (code, seen));
     }
 
     /// An error was reported of which nothing more is known.
