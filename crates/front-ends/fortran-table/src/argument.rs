@@ -350,10 +350,13 @@ pub fn section(procedure: &Procedure<'_>, argument: &Argument) -> Section {
     let has = |word: &str| all.iter().any(|it| it.word() == word);
     let reduces = has("op") && !has("win");
     let word = |step: usize| next(step).filter(|it| it.shape == Shape::One).map_or("", Argument::word);
+    // A collective with two buffers has as many blocks in one of them as there are processes, and a datatype for one block does not
+    // say where the next begins. Buffers of a reduction also share count and datatype, and its operation takes no made one.
+    let collective = procedure.entry.function.is_collective();
+    let blocks = collective && all.iter().filter(|it| matches!(it.word(), "buf" | "cbuf")).count() > 1;
     match (word(1), word(2)) {
-        // Buffers of a reduction share count and datatype, and its operation takes no datatype made for one of them.
-        ("count", "datatype") if !reduces => Section::Typed,
-        _ if procedure.entry.function.is_collective() => Section::Staged,
+        ("count", "datatype") if !reduces && !blocks => Section::Typed,
+        _ if collective => Section::Staged,
         _ if next(1).is_some() || word(1) == "buf" => Section::Whole,
         _ => Section::Start,
     }
