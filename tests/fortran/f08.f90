@@ -3,6 +3,7 @@ program ring
   use mpi_f08
   use mpi, only: MPI_IN_PLACE, world => MPI_COMM_WORLD
   use, intrinsic :: iso_c_binding
+  use, intrinsic :: iso_fortran_env, only: logical_kinds, integer_kinds, real_kinds
   implicit none
   integer :: rank, size, i, token, cls, idx, length
   integer, allocatable :: ones(:), places(:)
@@ -186,6 +187,7 @@ program ring
   call MPI_Pack_external('external32', token, 1, MPI_INTEGER, b, 64_MPI_ADDRESS_KIND, address)
   if (address /= 4) stop 47
   if (MPI_COMM_WORLD%MPI_VAL /= world) stop 46
+  call kinds()
   call MPI_Finalize()
   if (rank == 0) print '(a)', 'ok f08'
 contains
@@ -197,6 +199,36 @@ contains
     call MPI_Waitall(2, req, MPI_STATUSES_IGNORE)
     call MPI_Iallreduce(MPI_IN_PLACE, none(:,::2), 0, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, req(1))
     call MPI_Wait(req(1), MPI_STATUS_IGNORE)
+  end subroutine
+  ! What the library knows of the compiler.
+  subroutine kinds()
+    logical(8), target :: yes, no
+    call MPI_Abi_get_fortran_info(info)
+    do i = 0, 4
+      call supported('logical', 2**i, any(logical_kinds == 2**i))
+      call supported('integer', 2**i, any(integer_kinds == 2**i))
+      if (i > 0) call supported('real', 2**i, any(real_kinds == 2**i))
+      if (i > 0) call supported('complex', 2**(i+1), any(real_kinds == 2**i))
+    end do
+    call MPI_Info_get(info, 'mpi_double_complex_supported', 20, value, there)
+    if (.not. there .or. value /= 'true') stop 68
+    call MPI_Info_get(info, 'mpi_double_precision_size', 20, value, there)
+    if (.not. there .or. value /= '8') stop 69
+    call MPI_Info_free(info)
+    call MPI_Abi_get_fortran_booleans(8, yes, no, there)
+    if (.not. there .or. .not. yes .or. no) stop 70
+    if (transfer(yes, 1_8) /= transfer(.true._8, 1_8)) stop 71
+  end subroutine
+  subroutine supported(of, bytes, yes)
+    character(len=*), intent(in) :: of
+    integer, intent(in) :: bytes
+    logical, intent(in) :: yes
+    character(len=40) :: key
+    write (key, '(2a, i0, a)') 'mpi_', of, bytes, '_supported'
+    call MPI_Info_get(info, key, 20, value, there)
+    if (there .and. value == merge('true ', 'false', yes)) return
+    print '(a)', key
+    error stop 72
   end subroutine
   subroutine refused(check)
     integer, intent(in) :: check

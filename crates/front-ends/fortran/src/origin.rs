@@ -22,6 +22,12 @@ pub fn value_of_true() -> Option<i32> {
     (value != 0).then_some(value as i32)
 }
 
+/// Which types the compiler of the program has ([`crate::compiler`]), in the same way.
+pub fn kinds() -> Option<usize> {
+    let value = ffi::weak_address!("alhena_fortran_kinds");
+    (value != 0).then_some(value)
+}
+
 type State = unsafe extern "C" fn(usize, Option<&'static Callers>);
 
 fn library() -> Option<State> {

@@ -30,16 +30,19 @@ pub fn get_info(t: &mut Token, info: &mut abi::Info) -> Result<()> {
 /// What the program has set for Fortran; each part can be set once in the life of the process.
 struct Fortran {
     info: Option<Info>,
-    booleans: Option<Booleans>,
+    booleans: [Option<Booleans>; SIZES.len()],
 }
 
-/// `.TRUE.` and `.FALSE.` of a `LOGICAL` with as many bytes as these.
+/// `.TRUE.` and `.FALSE.` of a `LOGICAL`, in its bytes.
 struct Booleans {
     yes: Vec<u8>,
     no: Vec<u8>,
 }
 
-static FORTRAN: Mutex<Fortran> = Mutex::new(Fortran { info: None, booleans: None });
+/// What a `LOGICAL` has in bytes.
+const SIZES: [usize; 5] = [1, 2, 4, 8, 16];
+
+static FORTRAN: Mutex<Fortran> = Mutex::new(Fortran { info: None, booleans: [const { None }; SIZES.len()] });
 
 fn fortran() -> MutexGuard<'static, Fortran> {
     FORTRAN.lock().unwrap_or_else(PoisonError::into_inner)
@@ -76,9 +79,8 @@ pub fn get_fortran_booleans(
     no: Address,
     is_set: &mut i32,
 ) -> Result<()> {
-    let (yes, no) = logicals(size, yes, no)?;
-    let known = fortran();
-    let known = known.booleans.as_ref().filter(|booleans| booleans.yes.len() == yes.len());
+    let (which, yes, no) = logicals(size, yes, no)?;
+    let known = &fortran().booleans[which];
     if let Some(booleans) = known {
         crate::memory::of_vec(&booleans.yes).copy_to(yes);
         crate::memory::of_vec(&booleans.no).copy_to(no);
@@ -87,10 +89,10 @@ pub fn get_fortran_booleans(
     Ok(())
 }
 
-/// `MPI_Abi_set_fortran_booleans`
+/// `MPI_Abi_set_fortran_booleans`: once for each size.
 pub fn set_fortran_booleans(_t: &mut Token, size: i32, yes: Address, no: Address) -> Result<()> {
-    let (yes, no) = logicals(size, yes, no)?;
-    match &mut fortran().booleans {
+    let (which, yes, no) = logicals(size, yes, no)?;
+    match &mut fortran().booleans[which] {
         Some(_) => Err(SET_BEFORE),
         unknown => {
             *unknown = Some(Booleans { yes: yes.as_bytes().to_vec(), no: no.as_bytes().to_vec() });
@@ -99,12 +101,13 @@ pub fn set_fortran_booleans(_t: &mut Token, size: i32, yes: Address, no: Address
     }
 }
 
-/// The memory of two `LOGICAL`s of `size` bytes, a power of two.
-fn logicals(size: i32, yes: Address, no: Address) -> Result<(UserMem, UserMem)> {
-    let len = usize::try_from(size).ok().filter(|len| len.is_power_of_two() && *len <= 16);
-    let len = len.ok_or(Error::new(abi::ERR_ARG, "no LOGICAL has that many bytes"))?;
+/// Which of [`SIZES`] that is, and the memory of two such `LOGICAL`s.
+fn logicals(size: i32, yes: Address, no: Address) -> Result<(usize, UserMem, UserMem)> {
+    let which = SIZES.iter().position(|known| usize::try_from(size) == Ok(*known));
+    let which = which.ok_or(Error::new(abi::ERR_ARG, "no LOGICAL has that many bytes"))?;
+    let len = SIZES[which];
     if yes.0 == 0 || no.0 == 0 {
         return Err(Error::new(abi::ERR_ARG, "the address of a LOGICAL is NULL"));
     }
-    Ok((crate::memory::of_user(yes, len), crate::memory::of_user(no, len)))
+    Ok((which, crate::memory::of_user(yes, len), crate::memory::of_user(no, len)))
 }

@@ -58,8 +58,8 @@ pub fn link_flags(
         }
         words.extend(language.libraries.iter().map(|name| format!("-l{name}").into()));
     }
-    let folder = settings.modules.as_deref();
-    words.extend(folder.and_then(modules::link_flag).map(OsString::from));
+    let stated = settings.modules.as_deref().map(modules::link_flags);
+    words.extend(os(&stated.unwrap_or_default()));
     words.extend(os(&settings.libraries));
     if request.static_mpi || request.static_all {
         words.extend(SYSTEM_LIBRARIES.map(OsString::from));

@@ -15,8 +15,45 @@ use crate::prefix::{self, Prefix};
 /// In the order in which they are compiled.
 const SOURCES: [&str; 2] = ["mpi.f90", "mpi_f08.f90"];
 
-/// The note beside modules of what the compiler has for `.true.`.
-const TRUE: &str = "true.value";
+/// What the library takes for granted unless the program says otherwise, by an absolute symbol, as modules have no code. A compiler
+/// answers in a program when its modules are compiled; a note beside them has what differs.
+struct Fact {
+    symbol: &'static str,
+    usual: i64,
+    program: &'static str,
+}
+
+const FACTS: [Fact; 2] = [
+    Fact {
+        symbol: "alhena_fortran_true",
+        usual: 1,
+        program: "program p\nprint '(i0)', transfer(.true., 1)\nend program\n",
+    },
+    // A bit for each kind: LOGICAL and INTEGER of 1 to 16 bytes, REAL of 2 to 16.
+    Fact {
+        symbol: "alhena_fortran_kinds",
+        usual: 0x3bff,
+        program: "\
+program p
+use, intrinsic :: iso_fortran_env, only: logical_kinds, integer_kinds, real_kinds
+integer :: i, bits
+bits = 0
+do i = 0, 4
+if (any(logical_kinds == 2**i)) bits = ior(bits, 2**i)
+if (any(integer_kinds == 2**i)) bits = ior(bits, 2**(5 + i))
+if (i > 0 .and. any(real_kinds == 2**i)) bits = ior(bits, 2**(9 + i))
+end do
+print '(i0)', bits
+end program
+",
+    },
+];
+
+impl Fact {
+    fn note(&self, folder: &Path) -> PathBuf {
+        folder.join(self.symbol)
+    }
+}
 
 /// The folder with the compiler's modules; none where the installation has no source of them.
 pub fn folder(compiler: &[String], prefix: &Prefix) -> Result<Option<PathBuf>, Failure> {
@@ -50,7 +87,7 @@ pub fn folder(compiler: &[String], prefix: &Prefix) -> Result<Option<PathBuf>, F
     Err(Failure::Modules { compiler: compiler.join(" "), seen: last })
 }
 
-/// What modules depend on: the compiler's program and version, and the source.
+/// What modules depend on: the compiler's program and version, the source, and what was asked.
 fn key(compiler: &[String], source: &Path) -> String {
     let mut hasher = DefaultHasher::new();
     // One program under several names has one folder.
@@ -64,25 +101,28 @@ fn key(compiler: &[String], source: &Path) -> String {
     for name in SOURCES {
         fs::read(source.join(name)).unwrap_or_default().hash(&mut hasher);
     }
+    FACTS.iter().for_each(|fact| fact.program.hash(&mut hasher));
     let name = program.file_name().unwrap_or_default().to_string_lossy();
     format!("{name}-{:016x}", hasher.finish())
 }
 
-/// Writes which compiler the modules are for, and what it has for `.true.`, where that is not 1.
+/// Writes which compiler the modules are for, and facts that differ from the usual.
 fn note(compiler: &[String], folder: &Path) {
     let version = command(compiler).arg("--version").output().map(|output| output.stdout).unwrap_or_default();
     let version = String::from_utf8_lossy(&version).lines().next().unwrap_or_default().to_owned();
     // The notes are for people and for rare compilers: modules serve without them.
     let _ = fs::write(folder.join(COMPILER), format!("{}\n{version}\n", compiler.join(" ")));
-    if let Some(value) = value_of_true(compiler, folder).filter(|value| *value != 1) {
-        let _ = fs::write(folder.join(TRUE), value.to_string());
+    for fact in &FACTS {
+        if let Some(value) = answer(compiler, folder, fact.program).filter(|value| *value != fact.usual) {
+            let _ = fs::write(fact.note(folder), value.to_string());
+        }
     }
 }
 
-/// The integer that the compiler has for `.true.`, by a program.
-fn value_of_true(compiler: &[String], folder: &Path) -> Option<i32> {
-    let (source, program) = (folder.join("true.f90"), folder.join("true"));
-    fs::write(&source, "program p\nprint '(i0)', transfer(.true., 1)\nend program\n").ok()?;
+/// The integer that a program prints.
+fn answer(compiler: &[String], folder: &Path, text: &str) -> Option<i64> {
+    let (source, program) = (folder.join("ask.f90"), folder.join("ask"));
+    fs::write(&source, text).ok()?;
     let built = command(compiler).arg(&source).arg("-o").arg(&program).output();
     let printed =
         built.ok().filter(|it| it.status.success()).and_then(|_| Command::new(&program).output().ok());
@@ -90,10 +130,13 @@ fn value_of_true(compiler: &[String], folder: &Path) -> Option<i32> {
     String::from_utf8_lossy(&printed?.stdout).trim().parse().ok()
 }
 
-/// By what a program tells the library of that value: an absolute symbol, as modules have no code.
-pub fn link_flag(folder: &Path) -> Option<String> {
-    let value: i32 = fs::read_to_string(folder.join(TRUE)).ok()?.parse().ok()?;
-    Some(format!("-Wl,--defsym=alhena_fortran_true={:#x}", i64::from(value)))
+/// By what a program tells the library of them.
+pub fn link_flags(folder: &Path) -> Vec<String> {
+    let stated = FACTS.iter().filter_map(|fact| {
+        let value: i64 = fs::read_to_string(fact.note(folder)).ok()?.parse().ok()?;
+        Some(format!("-Wl,--defsym={}={value:#x}", fact.symbol))
+    });
+    stated.collect()
 }
 
 fn command(compiler: &[String]) -> Command {
