@@ -1,8 +1,11 @@
 """Builds and runs the programs that the testlist files of MPICH's suite name; one line each."""
 import os
 import re
+import shutil
 import subprocess
 import sys
+
+import mpich_fortran
 
 DIRECTORIES = ["attr", "comm", "datatype", "errhan", "group", "info", "init", "mpi_t", "pt2pt", "topo", "part", "coll",
                "threads/comm", "threads/pt2pt", "threads/init", "threads/coll", "threads/mpi_t", "errors/attr", "errors/basic",
@@ -39,6 +42,8 @@ def cases(suite, build, directory):
             if os.path.exists(path):
                 seen, found = set(), []
                 for line in open(path):
+                    # Where the suite's configure leaves cases out.
+                    line = re.sub(r"^@\w+@", "", line.strip())
                     if not re.match(r"[a-zA-Z_0-9]+ +\d+", line.strip()):
                         continue
                     case = Case(directory, line)
@@ -60,6 +65,8 @@ def compile_program(suite, build, prefix, case):
     into = os.path.join(build, "bin", case.path)
     if os.path.exists(into):
         return None
+    if mpich_fortran.language_of(case):
+        return mpich_fortran.compile_program(suite, build, prefix, case)
     os.makedirs(os.path.dirname(into), exist_ok=True)
     makefile = open(os.path.join(suite, case.directory, "Makefile.am")).read()
     flags = re.findall(rf"^{case.program}_CPPFLAGS *= *(.*)$", makefile, re.M)
@@ -94,7 +101,11 @@ def main():
     suite, build, prefix, *chosen = sys.argv[1:]
     excluded = skips(os.path.join(os.path.dirname(os.path.abspath(__file__)), "mpich-tests.skip"))
     failures = 0
-    for directory in chosen or DIRECTORIES:
+    fortran = mpich_fortran.DIRECTORIES
+    if not chosen and not (shutil.which("gfortran") and os.path.exists(f"{prefix}/bin/mpifort")):
+        print("skip: mpich-tests: programs in Fortran, as gfortran is not installed")
+        fortran = []
+    for directory in chosen or DIRECTORIES + fortran:
         for case in cases(suite, build, directory):
             reason = excluded.get(case.path) or excluded.get(str(case))
             if not reason and case.program.endswith("_oldapi"):
