@@ -36,6 +36,7 @@ mod modules;
 mod text;
 mod waits;
 
+use std::cell::Cell;
 use std::sync::atomic::{
     AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
@@ -65,6 +66,8 @@ mod at {
     pub const UNSEEN: usize = 4;
     pub const DEADLOCK_AFTER: usize = 5;
     pub const DEADLOCK_ENDS: usize = 6;
+    /// The rank measures its own waits, whether a reader looks or not.
+    pub const MEASURES: usize = 7;
     /// The number of addresses of [`super::Section::note_failure`], and the addresses.
     pub const FAILED: usize = 15;
 }
@@ -289,7 +292,14 @@ impl Section {
 
     /// A reader: no answer is wanted any more.
     pub fn ask_no_more(&self) {
-        self.ask(0);
+        let measures = self.header(at::MEASURES).load(Relaxed) != 0;
+        self.ask(if measures { live::OWN } else { 0 });
+    }
+
+    /// The owner: from now on its waits are measured whether a reader looks or not; see [`waited`].
+    pub fn measure_waits(&self) {
+        self.header(at::MEASURES).store(1, Relaxed);
+        live::ask_oneself(self.live_words());
     }
 
     /// What the rank has shown last; `None`: nothing, or it writes just now.
@@ -354,27 +364,40 @@ pub fn is_asked() -> bool {
     })
 }
 
-/// A thread of this process that waits while a reader looks; its time counts until this is dropped.
+thread_local! {
+    static WAITED: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Nanoseconds for which the calling thread has waited in calls while waits were measured ([`Section::measure_waits`], or a reader
+/// looked). Of a wait in which the program was called, that has waited itself, each nanosecond counts once.
+pub fn waited() -> u64 {
+    WAITED.get()
+}
+
+/// A thread of this process that waits while waits are measured; its time counts until this is dropped.
 #[derive(Debug)]
 pub struct Blocked {
     words: &'static [AtomicU64],
     since: u64,
+    waited: u64,
 }
 
 impl Blocked {
-    /// The calling thread begins to wait; `None`: no reader looks.
+    /// The calling thread begins to wait; `None`: no reader looks, and waits are not measured.
     #[inline]
     pub fn begin() -> Option<Blocked> {
         let words = LIVE.get().filter(|words| live::ask(words).load(Relaxed) != 0)?;
         let since = platform::clock::nanoseconds();
         live::begin_blocked(words, since);
-        Some(Blocked { words, since })
+        Some(Blocked { words, since, waited: waited() })
     }
 }
 
 impl Drop for Blocked {
     fn drop(&mut self) {
-        live::end_blocked(self.words, self.since, platform::clock::nanoseconds());
+        let now = platform::clock::nanoseconds();
+        live::end_blocked(self.words, self.since, now);
+        WAITED.set(self.waited + now.saturating_sub(self.since));
     }
 }
 
@@ -415,6 +438,26 @@ mod tests {
             assert!(section.waits().is_empty() && section.modules().is_empty());
         }
         assert!(Area::map(&file, 4).is_err());
+    }
+
+    #[test]
+    fn waits_within_a_wait_count_once() {
+        let section = set_own(Area::private(0).unwrap().section(0).unwrap());
+        assert!(Blocked::begin().is_none());
+        section.measure_waits();
+        assert!(!is_asked());
+        let outer = Blocked::begin().expect("waits are measured");
+        drop(Blocked::begin());
+        let inner = waited();
+        let since = outer.since;
+        drop(outer);
+        assert!(waited() >= inner && waited() <= platform::clock::nanoseconds() - since);
+        // A reader comes and goes: the rank answers, and goes on measuring.
+        section.ask(5);
+        assert!(is_asked());
+        section.ask_no_more();
+        section.show(&Figures::default(), |_| {});
+        assert!(!is_asked() && Blocked::begin().is_some());
     }
 
     #[test]

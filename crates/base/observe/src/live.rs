@@ -4,7 +4,7 @@
 //!   │ ASK │ ANSWERED │ at │ counts: FIGURES │ blocked: threads, their beginnings, total │ of each kind, and of lines: how many │ lines: LINES x 4 │
 //! ```
 //! **Asking.** ASK is the one word that a rank does not write: a reader puts a number there, another one each time, and 0 when it
-//! looks no more. The rank answers where it makes progress, and where it has slept for long; a rank that computes does not.
+//! looks no more ([`OWN`] where the rank measures its waits for itself). The rank answers where it makes progress, and where it has slept for long; a rank that computes does not.
 //! Without a question nothing of this is written but where a wait is shown ([`crate::QUIET`]).
 //!
 //! **Lines** are cut after [`LINES`]; the numbers beside them are not.
@@ -84,6 +84,17 @@ pub struct Shown {
     pub counts: [u64; ENTRIES.len()],
     /// Some of them, in the order of [`ENTRIES`].
     pub lines: Vec<Line>,
+}
+
+/// The question that stands where no reader asks one, in a rank that measures its own waits.
+pub const OWN: u64 = u64::MAX;
+
+/// The owner: puts that question, and has answered it.
+pub fn ask_oneself(words: &[AtomicU64]) {
+    // A reader may ask already.
+    if words[0].compare_exchange(0, OWN, Relaxed, Relaxed).is_ok() {
+        words[1].store(OWN, Relaxed);
+    }
 }
 
 /// The word of the reader.

@@ -25,6 +25,7 @@ mod front_end;
 mod light;
 mod origin;
 mod raise;
+mod waits;
 
 mod functions {
     #![allow(

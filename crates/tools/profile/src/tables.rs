@@ -20,7 +20,7 @@ pub use interpose::shared::Module;
 use interpose::shared::{self, MODULES, Table};
 
 /// The first word of tables that are in use: a name and the version of this layout.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"ALHPROF1");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"ALHPROF2");
 
 /// Words of the header, beside those that all tools have.
 pub mod at {
@@ -42,6 +42,8 @@ pub mod at {
     pub const LOST_TIME: usize = 14;
     /// The row of the call that the rank is in, plus 1.
     pub const CURRENT: usize = 15;
+    /// The library measures for how long calls wait.
+    pub const MEASURED: usize = 16;
 }
 
 /// See [`site`].
@@ -69,6 +71,8 @@ pub mod site {
     pub const SENT: usize = 6;
     /// The same of file and one-sided calls.
     pub const MOVED: usize = 10;
+    /// Of the nanoseconds, those in which the calls waited, and the most of a call.
+    pub const WAITED: usize = 14;
 }
 
 /// How far a rank has come.
@@ -100,6 +104,8 @@ pub struct Snapshot {
     pub app_time: u64,
     /// Calls that found no row, and their nanoseconds.
     pub lost: (u64, u64),
+    /// It is known for how long calls waited.
+    pub is_measured: bool,
     /// The index of the site in which the rank is; `None`: in no call.
     pub current: Option<usize>,
     /// Its host.
@@ -144,6 +150,8 @@ pub struct Site {
     pub sent: Sum,
     /// Bytes that it read, wrote, put or got.
     pub moved: Sum,
+    /// Of the nanoseconds of its calls, those in which they waited, and the most of a call.
+    pub waited: (u64, u64),
 }
 
 /// Calls of a function with a size of communicator and of data.
@@ -203,6 +211,7 @@ impl Snapshot {
             },
             app_time: header[at::APP_TIME] + on,
             lost: (header[at::LOST], header[at::LOST_TIME]),
+            is_measured: header[at::MEASURED] != 0,
             current,
             host: names.host,
             command: names.command,
@@ -228,6 +237,7 @@ fn read_site(row: &[u64], modules: usize) -> Option<Site> {
         time: sum(site::TIME),
         sent: sum(site::SENT),
         moved: sum(site::MOVED),
+        waited: (row[site::WAITED], row[site::WAITED + 1]),
     })
 }
 

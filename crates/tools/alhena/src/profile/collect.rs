@@ -80,6 +80,7 @@ fn rank(snapshot: &Snapshot, last_in: Option<usize>) -> Rank {
         },
         app_time: snapshot.app_time,
         mpi_time: in_calls + snapshot.lost.1,
+        waited: snapshot.is_measured.then(|| snapshot.sites.iter().map(|site| site.waited.0).sum()),
         last_in,
         lost: snapshot.lost.0,
         lost_time: snapshot.lost.1,
@@ -111,8 +112,9 @@ impl Sites {
             let moved = sum(site.moved);
             let is_file = FUNCTIONS[site.function].chapter == 14;
             let (io, one_sided) = if is_file { (moved, Sum::default()) } else { (Sum::default(), moved) };
-            let of_rank =
-                SiteOfRank { rank: snapshot.rank, time: sum(site.time), sent: sum(site.sent), io, one_sided };
+            let (time, sent) = (sum(site.time), sum(site.sent));
+            let (waited, waited_max) = site.waited;
+            let of_rank = SiteOfRank { rank: snapshot.rank, time, waited, waited_max, sent, io, one_sided };
             self.all[index].ranks.push(of_rank);
         }
         index
@@ -126,6 +128,7 @@ fn named(resolver: &mut Resolver, (path, id, offset, function): &(String, Vec<u8
     Site {
         id: 0,
         call: FUNCTIONS[*function].name.trim_start_matches("MPI_").to_owned(),
+        collective: is_collective(*function),
         file: source.and_then(|frame| frame.file.clone()),
         line: source.and_then(|frame| frame.line),
         function: place.function().map(str::to_owned),
@@ -133,6 +136,10 @@ fn named(resolver: &mut Resolver, (path, id, offset, function): &(String, Vec<u8
         offset: *offset,
         ranks: Vec::new(),
     }
+}
+
+fn is_collective(function: usize) -> bool {
+    matches!(FUNCTIONS[function].chapter, 6 | 8)
 }
 
 fn sum(from: tables::Sum) -> Sum {
@@ -156,7 +163,7 @@ fn bins(snapshots: &[Snapshot]) -> Vec<Bin> {
         .filter(|(_, (count, ..))| *count > 0)
         .map(|((function, comm, size), (count, bytes, time))| Bin {
             call: FUNCTIONS[function].name.trim_start_matches("MPI_").to_owned(),
-            collective: matches!(FUNCTIONS[function].chapter, 6 | 8),
+            collective: is_collective(function),
             processes: bounds(comm.min(62) + 1),
             size: bounds(size),
             count,

@@ -30,6 +30,9 @@ pub fn table(before: &Report, after: &Report, threshold: f64) -> String {
     {
         row(&mut out, name, values.map(time), change(values));
     }
+    if let (Some(before), Some(after)) = (before.waited(), after.waited()) {
+        row(&mut out, "waiting in MPI", [before, after].map(time), change([before, after]));
+    }
     let shares = [before, after].map(|run| percent(run.mpi_time(), run.app_time()));
     row(
         &mut out,

@@ -44,6 +44,9 @@ pub struct Rank {
     pub mpi_time: u64,
     /// Index into [`Report::sites`] of the call in which it ended.
     pub last_in: Option<usize>,
+    /// Of that, waiting for other ranks or for data; `None`: it was not measured.
+    #[serde(default)]
+    pub waited: Option<u64>,
     /// Calls at places for which there was no room.
     pub lost: u64,
     pub lost_time: u64,
@@ -71,6 +74,9 @@ pub struct Site {
     pub id: u32,
     /// Without `MPI_`.
     pub call: String,
+    /// All processes of a communicator take part.
+    #[serde(default)]
+    pub collective: bool,
     /// Source file and line, where they are known.
     pub file: Option<String>,
     pub line: Option<u32>,
@@ -88,6 +94,11 @@ pub struct Site {
 pub struct SiteOfRank {
     pub rank: u32,
     pub time: Sum,
+    /// Of the time, that in which the calls waited, and the most of a call.
+    #[serde(default)]
+    pub waited: u64,
+    #[serde(default)]
+    pub waited_max: u64,
     #[serde(default, skip_serializing_if = "Sum::is_nothing")]
     pub sent: Sum,
     #[serde(default, skip_serializing_if = "Sum::is_nothing")]
@@ -154,7 +165,33 @@ impl Sum {
     }
 }
 
+/// How long ranks spent at a place with a collective call, against each other.
+#[derive(Clone, Copy, Debug)]
+pub struct Imbalance {
+    /// The rank with the least time there, for which the others waited, and its time.
+    pub least: (u32, u64),
+    /// The rank with the most time.
+    pub most: (u32, u64),
+    /// What all ranks spent there beyond the least of them: waiting, where one rank is always the last to come; else there was
+    /// more of it.
+    pub beyond: u64,
+}
+
 impl Site {
+    /// Of all ranks: time in which calls waited, and the most of a call.
+    pub fn waited(&self) -> (u64, u64) {
+        self.ranks.iter().fold((0, 0), |(sum, most), one| (sum + one.waited, most.max(one.waited_max)))
+    }
+
+    /// `None`: no collective call of several ranks.
+    pub fn imbalance(&self) -> Option<Imbalance> {
+        let times = || self.ranks.iter().map(|one| (one.rank, one.time.sum));
+        let least =
+            times().min_by_key(|&(_, time)| time).filter(|_| self.collective && self.ranks.len() > 1)?;
+        let most = times().max_by_key(|&(_, time)| time)?;
+        Some(Imbalance { least, most, beyond: times().map(|(_, time)| time - least.1).sum() })
+    }
+
     /// Of all ranks.
     pub fn total(&self, of: impl Fn(&SiteOfRank) -> Sum) -> Sum {
         self.ranks.iter().map(of).fold(Sum::default(), Sum::and)
@@ -184,6 +221,18 @@ impl Report {
 
     pub fn mpi_time(&self) -> u64 {
         self.ranks.iter().map(|rank| rank.mpi_time).sum()
+    }
+
+    /// Time in which ranks waited; `None`: of none it was measured.
+    pub fn waited(&self) -> Option<u64> {
+        self.ranks.iter().filter_map(|rank| rank.waited).reduce(|sum, more| sum + more)
+    }
+
+    /// Places with collective calls, those first at which ranks spent the most beyond the least of them.
+    pub fn imbalances(&self) -> Vec<(&Site, Imbalance)> {
+        let mut all: Vec<_> = self.sites.iter().filter_map(|site| Some((site, site.imbalance()?))).collect();
+        all.sort_by_key(|(_, imbalance)| std::cmp::Reverse(imbalance.beyond));
+        all
     }
 
     /// Nanoseconds of each function on each rank, in the order of `ranks`: those with the most time first.

@@ -33,10 +33,12 @@ pub fn page(report: &Report, json: &str) -> String {
         out.push_str(&picture::legend(report));
         out.push_str(&picture::stacks(report));
     });
-    section(&mut out, "Imbalance", "Share of MPI of each rank; the line is the mean.", |out| {
+    let note = "Share of MPI of each rank, the darker part of it waiting; the line is the mean.";
+    section(&mut out, "Imbalance", note, |out| {
         out.push_str(&picture::imbalance(report));
         worst(out, report);
     });
+    collectives(&mut out, report);
     section(&mut out, "Places", "Where the time goes: a click on a heading sorts.", |out| {
         places(out, report)
     });
@@ -83,6 +85,12 @@ fn facts(out: &mut String, report: &Report) {
         (
             "In MPI",
             format!("{share:.1} % of all ranks' time, {} calls at {} places", calls, report.sites.len()),
+        ),
+        (
+            "Waited",
+            report.waited().map_or("not measured".to_owned(), |waited| {
+                format!("{}, {:.1} % of the time in MPI", time(waited), percent(waited, report.mpi_time()))
+            }),
         ),
         ("Sent", bytes(sent)),
         ("Exit code", report.exit_code.to_string()),
@@ -164,7 +172,7 @@ fn worst(out: &mut String, report: &Report) {
     let first = ranks.iter().take(WORST);
     table(
         out,
-        &["Rank", "Host", "Time", "In MPI", "Share", "Most of it in"],
+        &["Rank", "Host", "Time", "In MPI", "Share", "Waited", "Most of it in"],
         first.map(|rank| {
             let time_of = |site: &Site| {
                 site.ranks.iter().find(|one| one.rank == rank.rank).map_or(0, |one| one.time.sum)
@@ -176,10 +184,53 @@ fn worst(out: &mut String, report: &Report) {
                 times(rank.app_time),
                 times(rank.mpi_time),
                 share(of(rank)),
+                rank.waited.map_or_else(|| text(""), times),
                 text(&most.map_or(String::new(), |site| format!("{} at {}", site.call, site.place()))),
             ]
         }),
     );
+}
+
+/// Collective calls at which some ranks are much longer than others.
+fn collectives(out: &mut String, report: &Report) {
+    let all = report.imbalances();
+    if all.is_empty() {
+        return;
+    }
+    let note = "The rank with the least time comes last, and the others wait for it. What they spend beyond it is waiting where \
+                it is always the same rank; else they waited for longer.";
+    section(out, "Imbalance of collective calls", note, |out| {
+        let headings = [
+            "Call",
+            "Place",
+            "Calls",
+            "Waited",
+            "Least",
+            "of rank",
+            "Most",
+            "of rank",
+            "Beyond the least",
+            "of MPI",
+        ];
+        table(
+            out,
+            &headings,
+            all.iter().take(PLACES).map(|(site, imbalance)| {
+                vec![
+                    text(&site.call),
+                    text(&site.place()),
+                    count(site.total(|one| one.time).count),
+                    times(site.waited().0),
+                    times(imbalance.least.1),
+                    count(imbalance.least.0.into()),
+                    times(imbalance.most.1),
+                    count(imbalance.most.0.into()),
+                    times(imbalance.beyond),
+                    share(percent(imbalance.beyond, report.mpi_time())),
+                ]
+            }),
+        );
+    });
 }
 
 fn places(out: &mut String, report: &Report) {
@@ -189,6 +240,7 @@ fn places(out: &mut String, report: &Report) {
         "In",
         "Time",
         "of MPI",
+        "Waited",
         "Calls",
         "Mean",
         "Max",
@@ -211,6 +263,7 @@ fn places(out: &mut String, report: &Report) {
                 text(site.function.as_deref().unwrap_or("")),
                 times(all.sum),
                 share(percent(all.sum, whole)),
+                times(site.waited().0),
                 count(all.count),
                 times(all.mean() as u64),
                 times(all.max),

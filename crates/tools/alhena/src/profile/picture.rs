@@ -199,6 +199,8 @@ pub fn imbalance(report: &Report) -> String {
     let (height, left) = (70.0, 60.0);
     let step = (WIDTH - left) / groups.len() as f64;
     let share = |rank: usize| percent(report.ranks[rank].mpi_time, report.ranks[rank].app_time).min(100.0);
+    let waited =
+        |rank: usize| Some(percent(report.ranks[rank].waited?, report.ranks[rank].app_time).min(100.0));
     let all: f64 = (0..report.ranks.len()).map(share).sum::<f64>() / report.ranks.len().max(1) as f64;
     let mut svg = open(WIDTH, height + 4.0, "Share of MPI of each rank");
     for (bar, ranks) in groups.iter().enumerate() {
@@ -213,6 +215,19 @@ pub fn imbalance(report: &Report) -> String {
             step * 0.9,
             labelled(report, ranks)
         );
+        let waits = ranks.clone().filter_map(waited).fold(0.0, f64::max);
+        if waits > 0.0 {
+            let _ = write!(
+                svg,
+                "<rect class=\"waits\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\"><title>{}: {waits:.1} % \
+                 waiting in MPI</title></rect>",
+                left + bar as f64 * step,
+                height - waits / 100.0 * height,
+                step * 0.9,
+                waits / 100.0 * height,
+                labelled(report, ranks)
+            );
+        }
     }
     let y = height - all / 100.0 * height;
     let _ = write!(

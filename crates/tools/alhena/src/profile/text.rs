@@ -18,6 +18,8 @@ pub fn page(report: &Report) -> String {
     broken(&mut out, report);
     sites(&mut out, report);
     top_times(&mut out, report);
+    waiting(&mut out, report);
+    imbalance(&mut out, report);
     top_sizes(
         &mut out,
         report,
@@ -180,6 +182,73 @@ fn top_times(out: &mut String, report: &Report) {
             percent(time.sum, mpi),
             time.count,
             variation(site)
+        );
+    }
+}
+
+/// Where ranks waited; mpiP does not know.
+fn waiting(out: &mut String, report: &Report) {
+    let Some(all) = report.waited() else { return };
+    heading(out, "Waiting Time (seconds)");
+    let _ = writeln!(out, "{:<4} {:>10} {:>10}    {:>5}", "Task", "MPITime", "Waited", "MPI%");
+    let mut row = |task: &str, mpi: u64, waited: Option<u64>| {
+        let share = waited.map_or(String::new(), |waited| format!("{:.2}", percent(waited, mpi)));
+        let waited = waited.map_or("-".to_owned(), seconds);
+        let _ = writeln!(out, "{task:>4} {:>10} {waited:>10}    {share:>5}", seconds(mpi));
+    };
+    for rank in &report.ranks {
+        row(&rank.rank.to_string(), rank.mpi_time, rank.waited);
+    }
+    row("*", report.mpi_time(), Some(all));
+
+    heading(out, "Aggregate Waiting Time (top twenty, descending, milliseconds)");
+    let _ = writeln!(
+        out,
+        "{:<20} {:>4} {:>10}  {:>6}  {:>6} {:>10} {:>10}",
+        "Call", "Site", "Waited", "Time%", "MPI%", "Count", "Max"
+    );
+    let mut sites: Vec<&Site> = report.sites.iter().filter(|site| site.waited().0 > 0).collect();
+    sites.sort_by_key(|site| std::cmp::Reverse(site.waited().0));
+    for site in sites.iter().take(TOP) {
+        let (time, (waited, most)) = (site.total(|one| one.time), site.waited());
+        let _ = writeln!(
+            out,
+            "{:<20} {:>4} {:>10}  {:>6.2}  {:>6.2} {:>10} {:>10}",
+            site.call,
+            site.id,
+            milliseconds(waited as f64),
+            percent(waited, time.sum),
+            percent(waited, report.mpi_time()),
+            time.count,
+            milliseconds(most as f64)
+        );
+    }
+}
+
+/// Time at collective calls of the rank that comes last, which waits least, and of that which waits most.
+fn imbalance(out: &mut String, report: &Report) {
+    let all = report.imbalances();
+    if all.is_empty() {
+        return;
+    }
+    heading(out, "Collective Imbalance (top twenty, descending, milliseconds)");
+    let _ = writeln!(
+        out,
+        "{:<20} {:>4} {:>5} {:>10} {:>5} {:>10} {:>10}  {:>6}",
+        "Call", "Site", "Least", "Time", "Most", "Time", "Beyond", "MPI%"
+    );
+    for (site, imbalance) in all.iter().take(TOP) {
+        let _ = writeln!(
+            out,
+            "{:<20} {:>4} {:>5} {:>10} {:>5} {:>10} {:>10}  {:>6.2}",
+            site.call,
+            site.id,
+            imbalance.least.0,
+            milliseconds(imbalance.least.1 as f64),
+            imbalance.most.0,
+            milliseconds(imbalance.most.1 as f64),
+            milliseconds(imbalance.beyond as f64),
+            percent(imbalance.beyond, report.mpi_time())
         );
     }
 }

@@ -1,0 +1,14 @@
+//! What tools over the wrappers ask the library (crate `interpose`), beside MPI's own functions.
+
+/// From now on the waits of this process are measured. Whether they can be: a job that no launcher watches has no memory for it.
+#[unsafe(no_mangle)]
+extern "C" fn alhena_measure_waits_1() -> bool {
+    let own = observe::own();
+    own.inspect(|section| section.measure_waits()).is_some()
+}
+
+/// Nanoseconds for which the calling thread has waited in calls since its waits are measured.
+#[unsafe(no_mangle)]
+extern "C" fn alhena_waited_1() -> u64 {
+    observe::waited()
+}
