@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { LONG = 1 << 20 };
 
@@ -190,6 +191,160 @@ static void subset(void)
         recv_from(me ^ 1, 8, 0);
 }
 
+static MPI_Win window(void)
+{
+    MPI_Win win;
+
+    MPI_Win_create(in, LONG, 1, MPI_INFO_NULL, world, &win);
+    return win;
+}
+
+static void fence(void)
+{
+    MPI_Win win = window();
+
+    MPI_Win_fence(0, win);
+    if (me == size - 1 && !is_right)
+        recv_from(0, 8, 6);
+    MPI_Win_fence(0, win);
+    if (me == 0)
+        send_to(size - 1, 8, 6);
+    if (me == size - 1 && is_right)
+        recv_from(0, 8, 6);
+    MPI_Win_free(&win);
+}
+
+/* The ranks 0 and 1 of the window, each for the other. */
+static MPI_Group other(void)
+{
+    MPI_Group all, one;
+    int rank = !me;
+
+    MPI_Comm_group(world, &all);
+    MPI_Group_incl(all, 1, &rank, &one);
+    MPI_Group_free(&all);
+    return one;
+}
+
+/* Rank 0 accesses before rank 1 exposes; what the latter waits for comes afterwards. */
+static void start(void)
+{
+    MPI_Win win = window();
+    MPI_Group group = other();
+
+    if (me == 0) {
+        MPI_Win_start(group, 0, win);
+        MPI_Win_complete(win);
+        send_to(1, 8, 6);
+    } else {
+        if (!is_right)
+            recv_from(0, 8, 6);
+        MPI_Win_post(group, 0, win);
+        MPI_Win_wait(win);
+        if (is_right)
+            recv_from(0, 8, 6);
+    }
+    MPI_Group_free(&group);
+    MPI_Win_free(&win);
+}
+
+/* Rank 1 waits for the end of an access that rank 0 does not make. */
+static void exposure(void)
+{
+    MPI_Win win = window();
+    MPI_Group group = other();
+
+    if (me == 0) {
+        if (is_right) {
+            MPI_Win_start(group, 0, win);
+            MPI_Win_complete(win);
+        }
+        recv_from(1, 8, 6);
+    } else {
+        MPI_Win_post(group, 0, win);
+        MPI_Win_wait(win);
+        send_to(0, 8, 6);
+    }
+    MPI_Group_free(&group);
+    MPI_Win_free(&win);
+}
+
+/* Each holds its own memory and wants the other's. */
+static void locks(void)
+{
+    MPI_Win win = window();
+    int first = is_right ? 0 : me;
+
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, first, 0, win);
+    if (!is_right)
+        MPI_Barrier(world);
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, !first, 0, win);
+    MPI_Win_unlock(!first, win);
+    MPI_Win_unlock(first, win);
+    MPI_Win_free(&win);
+}
+
+/* The buffer is given back when the messages in it have left. */
+static void detached(void)
+{
+    void *buffer = malloc(LONG + MPI_BSEND_OVERHEAD);
+    int bytes = LONG + MPI_BSEND_OVERHEAD;
+
+    MPI_Buffer_attach(buffer, bytes);
+    MPI_Bsend(out, LONG, MPI_BYTE, !me, 2, world);
+    if (is_right)
+        recv_from(!me, LONG, 2);
+    MPI_Buffer_detach(&buffer, &bytes);
+    if (!is_right)
+        recv_from(!me, LONG, 2);
+    free(buffer);
+}
+
+/* A collective access to a file that one rank comes to too late. */
+static void file(void)
+{
+    char name[] = "/tmp/alhena-deadlock-XXXXXX";
+    MPI_File file;
+
+    if (me == 0)
+        close(mkstemp(name));
+    MPI_Bcast(name, sizeof name, MPI_CHAR, 0, world);
+    MPI_File_open(world, name, MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file);
+    if (me == size - 1 && !is_right)
+        recv_from(0, 8, 6);
+    MPI_File_write_at_all(file, me, out, 1, MPI_BYTE, MPI_STATUS_IGNORE);
+    if (me == 0)
+        send_to(size - 1, 8, 6);
+    if (me == size - 1 && is_right)
+        recv_from(0, 8, 6);
+    MPI_File_close(&file);
+}
+
+/* One of the parts is never ready. */
+static void partitions(void)
+{
+    MPI_Request request;
+
+    if (me == 0) {
+        MPI_Psend_init(out, 2, 4, MPI_BYTE, 1, 8, world, MPI_INFO_NULL, &request);
+        MPI_Start(&request);
+        MPI_Pready(0, request);
+        if (is_right)
+            MPI_Pready(1, request);
+        recv_from(1, 8, 6);
+    } else {
+        MPI_Precv_init(in, 2, 4, MPI_BYTE, 0, 8, world, MPI_INFO_NULL, &request);
+        MPI_Start(&request);
+    }
+    if (me == 1) {
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        send_to(0, 8, 6);
+    } else {
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    MPI_Request_free(&request);
+}
+
 static void *receive(void *tag)
 {
     char byte;
@@ -221,6 +376,9 @@ static const struct {
     { "lost_tag", lost_tag },     { "persistent", persistent },   { "probe", probe },
     { "left_out", left_out },     { "sums", sums },               { "broadcast", broadcast },
     { "two_comms", two_comms },   { "subset", subset },           { "threads", threads },
+    { "fence", fence },           { "start", start },           { "exposure", exposure },
+    { "locks", locks },           { "detached", detached },     { "file", file },
+    { "partitions", partitions },
 };
 
 int main(int argc, char **argv)

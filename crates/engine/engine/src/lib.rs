@@ -119,5 +119,5 @@ pub use requests::{
     Advance, Afterlife, Blocking, Fate, Operation, Requesting, Requests, advance_all, with, with_as,
 };
 pub use variables::VARIABLES;
-pub use wait::{Interest, Progress, Reason, note_failed_call, wait, wait_until};
+pub use wait::{Interest, Progress, Reason, note_failed_call, wait, wait_checked, wait_until};
 pub use waiting::{How, Mode, Threads};

@@ -55,6 +55,12 @@ pub trait Operation<S>: Any {
         None
     }
 
+    /// Requests of the message layer whose ends this one needs, all of them, as far as other processes bring that about; none: what
+    /// it needs is not known.
+    fn needs(&self) -> Vec<ReqId> {
+        self.stands_for().into_iter().collect()
+    }
+
     /// Goes on with a registered operation. `key` is its own.
     fn advance(&mut self, state: &mut S, _key: u32) -> Advance {
         if self.is_over(state) { Advance::Finished } else { Advance::Idle }

@@ -243,6 +243,26 @@ pub fn wait<S: Progress, R>(
     result
 }
 
+/// As [`wait`]; now and then, also out of its sleep, `check` looks for what nothing announces: whether it has found something,
+/// which `ready` takes.
+pub fn wait_checked<S: Progress, R>(
+    t: &mut Token<S>,
+    how: How<Interest>,
+    check: &mut dyn FnMut(&mut S) -> bool,
+    why: impl FnMut(&mut S) -> Reason,
+    ready: impl FnMut(&mut S) -> Option<R>,
+) -> R {
+    let _pin = Pin::<S>::of(t);
+    let _blocked = Blocked::begin();
+    let policy = t.lock().policy();
+    let result = waiting::wait_checked(t, policy, how, None, Some(check), why, ready);
+    see_to_connections(t);
+    match result {
+        Some(result) => result,
+        None => unreachable!("a wait without a deadline ends with a result"),
+    }
+}
+
 /// As [`wait`], until `deadline` at the latest; `None`: it passed.
 pub fn wait_until<S: Progress, R>(
     t: &mut Token<S>,

@@ -91,6 +91,10 @@ const LOOK: Duration = Duration::from_millis(500);
 /// Polls in which something happened, after which a thread sees whether it is time for a look: it may never get nothing.
 const SERVED: u32 = 1 << 12;
 
+/// A look of the caller's own, out of the sleep as well, for what nothing announces: whether it has found something, which
+/// `ready` takes.
+pub type Check<'c, S> = Option<&'c mut dyn FnMut(&mut S) -> bool>;
+
 /// When a thread that waits looks for losses.
 enum Looks {
     /// It has not waited for long yet.
@@ -107,22 +111,25 @@ impl Looks {
     }
 
     /// The thread is about to sleep, or was served for long.
-    fn begin<H: Host>(&mut self, state: &H::State) {
+    fn begin<H: Host>(&mut self, state: &H::State, check: &Check<'_, H::State>) {
         if let Looks::NotYet = self {
-            let must = H::must_look_for_losses(state);
+            let must = check.is_some() || H::must_look_for_losses(state);
             *self = if must { Looks::At(Instant::now() + LOOK) } else { Looks::Never };
         }
     }
 
     /// Looks, if it is time for that; whether something was found.
-    fn look<H: Host>(&mut self, host: &mut H) -> bool {
+    fn look<H: Host>(&mut self, host: &mut H, check: &mut Check<'_, H::State>) -> bool {
         let Some(at) = self.next() else { return false };
         let now = Instant::now();
         if now < at {
             return false;
         }
         *self = Looks::At(now + LOOK);
-        host.with(H::look_for_losses)
+        host.with(|state| {
+            let is_found = check.as_mut().is_some_and(|check| check(state));
+            (H::must_look_for_losses(state) && H::look_for_losses(state)) || is_found
+        })
     }
 }
 
@@ -224,6 +231,23 @@ pub fn wait_until<H: Host, R>(
     policy: Policy,
     how: How<H::Interest>,
     deadline: Option<Instant>,
+    why: impl FnMut(&mut H::State) -> H::Reason,
+    ready: impl FnMut(&mut H::State) -> Option<R>,
+) -> Option<R>
+where
+    H::Interest: Clone,
+{
+    wait_checked(host, policy, how, deadline, None, why, ready)
+}
+
+/// As [`wait_until`], with looks of the caller's own.
+#[inline]
+pub fn wait_checked<H: Host, R>(
+    host: &mut H,
+    policy: Policy,
+    how: How<H::Interest>,
+    deadline: Option<Instant>,
+    mut check: Check<'_, H::State>,
     mut why: impl FnMut(&mut H::State) -> H::Reason,
     mut ready: impl FnMut(&mut H::State) -> Option<R>,
 ) -> Option<R>
@@ -281,8 +305,8 @@ where
             }
             Stretch::Call => host.call(),
             Stretch::Served => {
-                host.with(|state| looks.begin::<H>(state));
-                looks.look(host);
+                host.with(|state| looks.begin::<H>(state, &check));
+                looks.look(host, &mut check);
             }
             Stretch::Polled { happened } if happened || !waiter.idle() => {
                 if H::is_wanted() {
@@ -290,8 +314,8 @@ where
                 }
             }
             Stretch::Polled { .. } | Stretch::Nothing => {
-                looks.look(host);
-                let timers = (&mut looks, &mut display);
+                looks.look(host, &mut check);
+                let timers = (&mut looks, &mut display, &mut check);
                 if let Some(result) = sleep(host, &mut role, deadline, timers, &mut why, &mut ready) {
                     return Some(result);
                 }
@@ -358,7 +382,7 @@ fn sleep<H: Host, R>(
     host: &mut H,
     role: &mut bool,
     deadline: Option<Instant>,
-    (looks, display): (&mut Looks, &mut Display<H>),
+    (looks, display, check): (&mut Looks, &mut Display<H>, &mut Check<'_, H::State>),
     why: &mut impl FnMut(&mut H::State) -> H::Reason,
     ready: &mut impl FnMut(&mut H::State) -> Option<R>,
 ) -> Option<R> {
@@ -369,7 +393,7 @@ fn sleep<H: Host, R>(
         Sleep(A),
     }
     let nap = host.with(|state| {
-        looks.begin::<H>(state);
+        looks.begin::<H>(state, check);
         let armed = if H::wants_turn(state) { None } else { H::arm(state) };
         let Some(armed) = armed else { return Nap::Nothing };
         H::threads(state).falls_asleep();
@@ -404,7 +428,8 @@ fn sleep<H: Host, R>(
                 host.sleep(armed, earliest([deadline, timer]));
                 let Some(timer) = timer else { break };
                 let now = Instant::now();
-                if now < timer || deadline.is_some_and(|deadline| deadline <= now) || looks.look(host) {
+                if now < timer || deadline.is_some_and(|deadline| deadline <= now) || looks.look(host, check)
+                {
                     break;
                 }
                 display.show(host, &mut *why);

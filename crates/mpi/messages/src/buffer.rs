@@ -6,17 +6,18 @@
 
 use abi::{Address, Count, Datatype, Error, Result};
 use engine::P2p;
-use engine::{Afterlife, Operation, Progress};
+use engine::{Afterlife, Operation, Progress, Reason};
 use ffi::CountMut;
-use pml::{Data, Done, Mode};
+use pml::{Data, Done, Mode, ReqId};
 
 use crate::p2p::target;
 use objects::buffer_pool::{Attached, BufferPool, Pending};
 use objects::datatype::packed;
 use objects::domain::Token;
 use objects::immediate::EMPTY;
+use objects::reason;
 use objects::state::State;
-use objects::wait::wait_for;
+use objects::wait::wait_for_seen;
 
 /// Where a buffer is attached.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -188,7 +189,14 @@ pub fn detach(
 /// `MPI_Buffer_flush`, …
 pub fn flush(t: &mut Token, place: BufferOwner) -> Result<()> {
     pool(&mut t.lock(), place)?;
-    wait_for(t, |state| match is_drained(state, place) {
+    let why = |state: &mut State| {
+        let pending: Vec<ReqId> = match pool(state, place) {
+            Ok(pool) => pool.pending.iter().map(|one| one.id).collect(),
+            Err(_) => return Reason::outside(),
+        };
+        reason::of_ids(state, "MPI_Buffer_flush", pending)
+    };
+    wait_for_seen(t, why, |state| match is_drained(state, place) {
         Ok(true) => Some(Ok(())),
         Ok(false) => None,
         Err(error) => Some(Err(error)),

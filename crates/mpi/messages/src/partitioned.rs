@@ -168,6 +168,18 @@ impl Operation<State> for Partitioned {
         }
     }
 
+    fn needs(&self) -> Vec<ReqId> {
+        match &self.side {
+            Side::NoPeer => Vec::new(),
+            // Any thread of the program may have the next one ready.
+            Side::Send(sender) if sender.ready.contains(&false) => Vec::new(),
+            Side::Send(sender) => sender.sends.iter().copied().chain(sender.setup).collect(),
+            Side::Receive(receiver) => {
+                receiver.receives.iter().flatten().copied().chain(receiver.setup).collect()
+            }
+        }
+    }
+
     fn is_active(&self) -> bool {
         self.active
     }

@@ -33,15 +33,46 @@ pub fn of_requests(
     need: Need,
     requests: impl IntoIterator<Item = abi::Request>,
 ) -> Reason {
-    let parts = requests.into_iter().map(|request| match RequestKey::of(request) {
-        Some(RequestKey::Pml(key)) => state.p2p.awaited(ReqId(key)),
+    let parts = requests.into_iter().flat_map(|request| match RequestKey::of(request) {
+        Some(RequestKey::Pml(key)) => vec![of_id(state, ReqId(key))],
         Some(RequestKey::Operation(key)) => {
-            state.requests.get(key).and_then(|it| it.stands_for()).and_then(|id| state.p2p.awaited(id))
+            let operation = state.requests.get(key);
+            let needs = operation.map(|it| it.needs()).unwrap_or_default();
+            let is_one = operation.is_some_and(|it| it.stands_for().is_some());
+            // Where one of several requests is enough, one that needs several messages looks more hopeful than it is.
+            let parts = needs.into_iter().map(|id| {
+                let part = of_id(state, id);
+                // Tags of several are the library's own.
+                Part { tag: part.tag.filter(|_| is_one), ..part }
+            });
+            let parts: Vec<Part> = parts.collect();
+            if parts.is_empty() { vec![Part::outside()] } else { parts }
         }
-        None => None,
+        None => vec![Part::outside()],
     });
-    let parts = parts.map(|awaited| awaited.map_or_else(Part::outside, |awaited| of_awaited(state, awaited)));
     Reason { call, need, parts: parts.collect() }
+}
+
+/// Of the ends of all these requests of the message layer.
+pub fn of_ids(state: &State, call: &'static str, ids: impl IntoIterator<Item = ReqId>) -> Reason {
+    Reason { call, need: Need::All, parts: ids.into_iter().map(|id| of_id(state, id)).collect() }
+}
+
+fn of_id(state: &State, id: ReqId) -> Part {
+    state.p2p.awaited(id).map_or_else(Part::outside, |awaited| of_awaited(state, awaited))
+}
+
+/// Of `need` of these processes, each of which brings it about by its program. `number`: tells it from others of its kind in
+/// `context`.
+pub fn of_peers(
+    state: &State,
+    (kind, need): (Kind, Need),
+    peers: impl IntoIterator<Item = Peer>,
+    (context, number): (u32, Option<i32>),
+) -> Reason {
+    let peers: Vec<u32> = peers.into_iter().map(|peer| peer.0).collect();
+    let part = Part { kind, need, targets: others(state, &peers), tag: number, context };
+    Reason { call: "", need: Need::All, parts: vec![part] }
 }
 
 /// Of the part of `rank` of a communicator in a blocking collective call.

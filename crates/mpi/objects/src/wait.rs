@@ -247,6 +247,21 @@ pub fn wait_actively_seen<R>(
     wait(t, How::Active, why, ready)
 }
 
+/// As [`wait_actively_seen`], with a look of the caller's own: see [`engine::wait_checked`].
+pub fn wait_actively_checked<R>(
+    t: &mut Token,
+    check: &mut dyn FnMut(&mut State) -> bool,
+    why: impl FnMut(&mut State) -> Reason,
+    ready: impl FnMut(&mut State) -> Option<R>,
+) -> R {
+    let result = engine::wait_checked(t, How::Active, check, why, ready);
+    let after = t.lock().after_wait;
+    if let Some(after) = after {
+        after(t);
+    }
+    result
+}
+
 /// Whom a wait is for is not known: anything may end it.
 #[cold]
 fn unknown(_: &mut State) -> Reason {

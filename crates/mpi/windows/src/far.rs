@@ -379,7 +379,7 @@ pub(super) fn flush(t: &mut Token, win: abi::Win, rank: Option<u32>) -> Result<(
     let mut ended = Vec::new();
     loop {
         let flushed = |window: &mut Window, p2p: &mut P2p| window.flush(&mut p2p.bml, rank).map(Ok);
-        let outcome = await_living(t, win, flushed, |window, _| {
+        let outcome = await_living(t, win, super::by_progress, flushed, |window, _| {
             ended = window.ended_of(rank);
             if ended.is_empty() { Ok(()) } else { Err(LOST) }
         });

@@ -105,13 +105,14 @@ mod serve;
 mod sync;
 mod words;
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Instant;
 
 use abi::{Error, Result};
-use engine::{Guarded, P2p};
+use engine::{Guarded, P2p, Reason};
 use node::{Node, SharedSegment};
+use observe::Need;
 use osc::{Announced, Combiner, Control, Cost, Epochs, Exposure, Regions};
 use shm::doorbell::Doorbell;
 
@@ -120,8 +121,9 @@ use objects::domain::Token;
 use objects::errhandler::Handler;
 use objects::group::Group;
 use objects::handle::{self, Kind};
+use objects::reason;
 use objects::state::State;
-use objects::wait::{look_for_losses, wait_actively, wait_actively_until};
+use objects::wait::{wait_actively, wait_actively_checked};
 
 pub use combine::{accumulate, compare_and_swap, fetch_and_op, get_accumulate, raccumulate, rget_accumulate};
 pub use create::{allocate, create, create_dynamic, free};
@@ -398,23 +400,53 @@ fn await_window<R>(
 fn await_living<R>(
     t: &mut Token,
     win: abi::Win,
+    why: impl Fn(&State, &Window) -> Reason,
     mut ready: impl FnMut(&mut Window, &mut P2p) -> Option<Result<R>>,
     mut check: impl FnMut(&mut Window, &mut P2p) -> Result<()>,
 ) -> Result<R> {
-    loop {
-        let deadline = Instant::now() + locks::TIMEOUT;
-        let outcome =
-            wait_actively_until(t, deadline, |state| match WINDOWS.get_mut(&mut state.tables).get_mut(win) {
-                Err(error) => Some(Err(error)),
-                Ok(window) => ready(window, &mut state.p2p),
-            });
-        if let Some(outcome) = outcome {
-            return outcome;
+    let failed = Cell::new(None);
+    let mut look = |state: &mut State| {
+        let State { tables, p2p, .. } = state;
+        let checked = WINDOWS.get_mut(tables).get_mut(win).and_then(|window| check(window, p2p));
+        let is_found = checked.is_err();
+        failed.set(checked.err());
+        is_found
+    };
+    let why = |state: &mut State| match WINDOWS.get(&state.tables).get(win) {
+        Ok(window) => why(state, window),
+        Err(_) => Reason::outside(),
+    };
+    wait_actively_checked(t, &mut look, why, |state| match WINDOWS.get_mut(&mut state.tables).get_mut(win) {
+        Err(error) => Some(Err(error)),
+        Ok(window) => ready(window, &mut state.p2p).or_else(|| failed.take().map(Err)),
+    })
+}
+
+/// Of what needs no more than progress at other processes, or of which more is not known.
+fn by_progress(_: &State, _: &Window) -> Reason {
+    Reason::outside()
+}
+
+impl Window {
+    /// What a call is for that these ranks of the window are to bring about by their programs.
+    fn awaits(
+        &self,
+        state: &State,
+        what: (observe::Kind, Need),
+        ranks: impl IntoIterator<Item = u32>,
+        number: Option<i32>,
+    ) -> Reason {
+        let context = state.comm(self.comm).map_or(0, |comm| comm.context);
+        let peers = ranks.into_iter().map(|rank| self.peer(rank));
+        reason::of_peers(state, what, peers, (context, number))
+    }
+
+    /// What a call is for that any other process of the window may bring about. Which one that is may change while it waits.
+    fn awaits_any(&self, state: &State, kind: observe::Kind) -> Reason {
+        match self.ranks() {
+            0 | 1 => Reason::outside(),
+            ranks => self.awaits(state, (kind, Need::Any), 0..ranks as u32, None),
         }
-        let mut guard = t.lock();
-        let State { tables, p2p, .. } = &mut *guard;
-        check(WINDOWS.get_mut(tables).get_mut(win)?, p2p)?;
-        look_for_losses(&mut guard);
     }
 }
 

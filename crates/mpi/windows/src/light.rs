@@ -16,6 +16,7 @@ use btl::{Class, Peer};
 use engine::{Head, P2p, Progress};
 use ffi::LightFunction;
 use mem::PeerBytes;
+use observe::Kind;
 
 use super::access::{Aim, Rules};
 use super::fast::{copy_at_once, order};
@@ -248,7 +249,8 @@ pub fn notices(t: &mut Token, notice: i32, least: u64, count: &mut u64, win: abi
         (seen >= least).then_some(Ok(seen))
     };
     // Any rank may be the one that is to raise it, so each end is reported, once. Those that live go on.
-    *count = await_living(t, win, grown, |window, _| {
+    let why = |state: &State, window: &Window| window.awaits_any(state, Kind::Other);
+    *count = await_living(t, win, why, grown, |window, _| {
         let ended = window.ended().count();
         let is_news = ended > std::mem::replace(&mut window.reported_ends, ended);
         if is_news || ended > 0 && ended + 1 == window.ranks() { Err(sync::ENDED) } else { Ok(()) }

@@ -8,7 +8,8 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use abi::{Error, Result};
-use engine::P2p;
+use engine::{P2p, Reason};
+use observe::Kind;
 use osc::{Acquire, Passive, Wish};
 
 use super::fast::order;
@@ -77,7 +78,11 @@ fn await_lock(t: &mut Token, win: abi::Win, wish: Wish) -> Result<()> {
     };
     let acquired =
         |window: &mut Window, _: &mut P2p| window.acquire(&mut lock.borrow_mut()).then_some(Ok(()));
-    await_living(t, win, acquired, |window, _| window.check_holders(&mut lock.borrow_mut(), wish))
+    let why = |state: &State, window: &Window| Reason {
+        call: if wish == Wish::All { "MPI_Win_lock_all" } else { "MPI_Win_lock" },
+        ..window.awaits_any(state, Kind::Lock)
+    };
+    await_living(t, win, why, acquired, |window, _| window.check_holders(&mut lock.borrow_mut(), wish))
 }
 
 /// How long a process waits for others before it asks whether one of them has ended.

@@ -2,6 +2,7 @@
 
 use abi::{Error, Result};
 use engine::P2p;
+use observe::{Kind, Need};
 use osc::Exposure;
 
 use super::fast::order;
@@ -46,7 +47,11 @@ pub(super) fn meet(t: &mut Token, win: abi::Win) -> Result<Result<()>> {
         (window.control.clone(), goal)
     };
     let met = |_: &mut Window, _: &mut P2p| control.view().is_open(goal).then_some(Ok(()));
-    await_living(t, win, met, |window, _| if window.has_any_ended() { Err(ENDED) } else { Ok(()) })?;
+    // Whoever has entered is there until all have.
+    let why = |state: &State, window: &Window| {
+        window.awaits(state, (Kind::Collective, Need::All), 0..window.ranks() as u32, Some(goal as i32))
+    };
+    await_living(t, win, why, met, |window, _| if window.has_any_ended() { Err(ENDED) } else { Ok(()) })?;
     Ok(Ok(()))
 }
 
@@ -120,7 +125,11 @@ pub fn start(t: &mut Token, group: abi::Group, assert: i32, win: abi::Win) -> Re
         ranks
     };
     let posted = |window: &mut Window, _: &mut P2p| window.is_posted(&ranks).then_some(Ok(()));
-    let started = await_living(t, win, posted, |window, p2p| {
+    let why = |state: &State, window: &Window| {
+        let missing = ranks.iter().copied().filter(|&rank| !window.is_posted(&[rank]));
+        window.awaits(state, (Kind::Epoch, Need::All), missing, None)
+    };
+    let started = await_living(t, win, why, posted, |window, p2p| {
         let missing = ranks.iter().copied().filter(|&rank| !window.is_posted(&[rank]));
         window.check_living(missing, p2p)
     });
@@ -218,7 +227,10 @@ pub fn wait(t: &mut Token, win: abi::Win) -> Result<()> {
         return Ok(());
     }
     let ended = |window: &mut Window, _: &mut P2p| window.end_exposure().then_some(Ok(()));
-    await_living(t, win, ended, |window, p2p| window.check_living(window.accessing(), p2p))
+    let why = |state: &State, window: &Window| {
+        window.awaits(state, (Kind::Epoch, Need::All), window.accessing(), None)
+    };
+    await_living(t, win, why, ended, |window, p2p| window.check_living(window.accessing(), p2p))
 }
 
 /// `MPI_Win_test`
