@@ -9,4 +9,5 @@
 
 pub mod call;
 pub mod link;
+mod waits;
 pub mod wire;

@@ -61,7 +61,7 @@ pub fn plan(line: CommandLine) -> Result<Planned, UsageError> {
     check_slots(&job, &wanted)?;
     let elsewhere = listen.is_some() || hosts.iter().any(|host| !host.is_local());
     let first = programs.first().map(|program| program.program.clone()).unwrap_or_default();
-    let tools = Tools::new(&job.tools, size(&counts)?, &first, elsewhere)?;
+    let tools = Tools::new(&job.tools, size(&counts)?, &first)?;
     let universe = universe(&job, &hosts, size(&counts)?);
     let programs = programs.into_iter().zip(counts);
     let apps: Vec<App> =
@@ -72,6 +72,7 @@ pub fn plan(line: CommandLine) -> Result<Planned, UsageError> {
     };
     let usual = JobSpec::new(apps, btl_vader::segment_bytes);
     let spec = JobSpec {
+        tables: tools.tables(),
         hosts: spec_hosts,
         host_of,
         allocated_by: job.allocated_by,
@@ -86,6 +87,7 @@ pub fn plan(line: CommandLine) -> Result<Planned, UsageError> {
         timeout: job.timeout,
         host_silence: job.host_silence.unwrap_or(usual.host_silence),
         stack_traces: job.stack_traces,
+        stacks_on_crash: job.stacks_on_crash,
         cleanup: job.cleanup,
         print_exit_codes: job.print_exit_codes,
         verbosity: job.verbosity,

@@ -55,6 +55,8 @@ pub struct JobOptions {
     pub host_silence: Option<Duration>,
     /// `-get-stack-traces`.
     pub stack_traces: bool,
+    /// Print the call stack of a rank that crashes.
+    pub stacks_on_crash: bool,
     /// End the job when one rank fails.
     pub cleanup: bool,
     /// `-print-all-exitcodes`.
@@ -138,6 +140,7 @@ impl Default for JobOptions {
             timeout: None,
             host_silence: None,
             stack_traces: false,
+            stacks_on_crash: false,
             cleanup: true,
             print_exit_codes: false,
             verbosity: Verbosity::Normal,

@@ -2,17 +2,18 @@
 //!
 //! ```text
 //!   mpiexec ── makes memory, names it ──► ranks: libalhena_preload.so writes its tables there
-//!      │                                    │  whatever happens to them
+//!      │                                    │  whatever happens to them; daemons bring those of their hosts (rte::tables)
 //!      └── after the job: alhena profile ◄──┘  reads the memory, writes the reports
 //! ```
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 
-use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
+use rte::spec::Tables;
 
 use crate::installation;
 use crate::search_path::prepend;
@@ -41,7 +42,7 @@ pub struct Tools {
 /// Memory in which the ranks leave what a tool has seen, and what reads it after the job.
 #[derive(Debug)]
 struct Memory {
-    fd: OwnedFd,
+    tables: Tables,
     /// The command of `alhena`.
     command: &'static str,
     /// What the command is to write, without an extension.
@@ -63,12 +64,7 @@ impl ToolOptions {
 
 impl Tools {
     /// What a job of so many ranks needs whose first program is `program`.
-    pub fn new(
-        options: &ToolOptions,
-        ranks: u32,
-        program: &OsStr,
-        elsewhere: bool,
-    ) -> Result<Tools, UsageError> {
+    pub fn new(options: &ToolOptions, ranks: u32, program: &OsStr) -> Result<Tools, UsageError> {
         if !options.wants_any() {
             return Ok(Tools::default());
         }
@@ -76,13 +72,6 @@ impl Tools {
         tools.variables.push(prepend("LD_PRELOAD", &installed(WRAPPERS)?));
         if let Some(folder) = &options.record {
             tools.variables.push(("ALHENA_RECORD".into(), absolute(folder).into_os_string()));
-        }
-        if elsewhere && (options.profile.is_some() || options.check.is_some()) {
-            return Err(UsageError::Unsupported {
-                what: if options.profile.is_some() { "-profile" } else { "-check" },
-                seen: "the job has ranks on other hosts, and what they leave is read on this one",
-                next: "run it on one host, or use mpiexec -record DIR there",
-            });
         }
         if let Some(name) = &options.check {
             tools.add("ALHENA_CHECK", CHECK, name.clone())?;
@@ -104,11 +93,15 @@ impl Tools {
         command: &'static str,
         output: Option<PathBuf>,
     ) -> Result<(), UsageError> {
-        let fd = memory(u64::from(self.ranks) * TABLES).map_err(UsageError::Tables)?;
-        let memory = Memory { fd, command, output: output.as_deref().map(absolute) };
-        self.variables.push((variable.into(), memory.path().into()));
-        self.memories.push(memory);
+        let memory = rte::tables::memory(u64::from(self.ranks) * TABLES).map_err(UsageError::Tables)?;
+        let tables = Tables { variable: variable.to_owned(), bytes: TABLES, memory: Arc::new(memory) };
+        self.memories.push(Memory { tables, command, output: output.as_deref().map(absolute) });
         Ok(())
+    }
+
+    /// The memory that the ranks fill.
+    pub fn tables(&self) -> Vec<Tables> {
+        self.memories.iter().map(|memory| memory.tables.clone()).collect()
     }
 
     /// The job is over with this exit code: writes the reports. Gives the exit code with what they have found.
@@ -128,7 +121,7 @@ impl Tools {
 impl Memory {
     /// A name of the memory for other processes of this host.
     fn path(&self) -> String {
-        format!("/proc/{}/fd/{}", std::process::id(), self.fd.as_raw_fd())
+        format!("/proc/{}/fd/{}", std::process::id(), self.tables.memory.as_raw_fd())
     }
 
     /// Has the command read it; its exit code.
@@ -155,14 +148,6 @@ impl Memory {
             }
         }
     }
-}
-
-/// Memory that no process can shorten.
-fn memory(bytes: u64) -> std::io::Result<OwnedFd> {
-    let fd = memfd_create(c"alhena-tool", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
-    ftruncate(&fd, bytes)?;
-    fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
-    Ok(fd)
 }
 
 /// A file of this installation.

@@ -24,6 +24,7 @@ use crate::messages::{Down, Order, Up};
 use crate::prepare::Prepared;
 use crate::spec::{Host, JobSpec, Launcher};
 use crate::summons::{self, LONGEST_LINE, UNREACHED};
+use crate::tables;
 use crate::{Error, supervisor};
 
 /// Runs the part of a job that mpiexec orders by standard input. `segment_bytes` gives the size in bytes of a node's
@@ -191,7 +192,7 @@ fn prepare(host: u32, order: Order, segment_bytes: pmi::SegmentBytes) -> Result<
     let spec = JobSpec {
         apps: order.apps,
         segment_bytes,
-        observe: order.observe,
+        tables: tables::here(&order.tables, size)?,
         universe_size: order.universe_size,
         placement: order.placement,
         report_bindings: order.report_bindings,
@@ -201,6 +202,7 @@ fn prepare(host: u32, order: Order, segment_bytes: pmi::SegmentBytes) -> Result<
         timeout: None,
         host_silence: order.host_silence,
         stack_traces: order.stack_traces,
+        stacks_on_crash: order.stacks_on_crash,
         cleanup: order.cleanup,
         print_exit_codes: false,
         verbosity: order.verbosity,

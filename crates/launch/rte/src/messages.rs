@@ -12,7 +12,7 @@
 //!    │ ◄─ Settle ────────────────────────────────   to all hosts
 //!    │ ── Failure …, Settled ────────────────────►  until all have answered; the first one is printed
 //!    │ ◄─ End ───────────────────────────────────  to all hosts
-//!    │ ── Ended … Finished ──────────────────────►  every rank, then the host
+//!    │ ── Ended … Tables … Finished ─────────────►  every rank, what they left for tools, then the host
 //! ```
 
 use std::ffi::OsString;
@@ -21,8 +21,9 @@ use std::time::Duration;
 
 use crate::HostName;
 use crate::binding::{Bind, Map, Placement};
+use crate::deadlocks::WaitSite;
 use crate::failure::{Culprit, Failure};
-use crate::spec::{App, Environment, Inherit, Observe, Output, Stdin, Verbosity};
+use crate::spec::{App, Environment, Inherit, Output, Stdin, Verbosity};
 use crate::status::Status;
 use crate::wire::{Bytes, wire_enum, wire_struct};
 
@@ -59,6 +60,14 @@ pub(crate) enum Up {
     Traced,
     /// All that had happened to the ranks of this host when it was asked is reported.
     Settled,
+    /// Bytes that a rank has left in the how many-th memory of tools, from this place in its part on. Zeros are left out.
+    Tables(u32, u32, u64, Bytes),
+    /// A rank has waited for that long, after which a wait counts for dead-locks; whether one ends the job.
+    LongWait(Duration, bool),
+    /// What each rank of this host did when [`Down::Look`] of that number came.
+    Seen(u32, Vec<(u32, deadlock::Rank)>),
+    /// Where the ranks of [`Down::NameWaits`] wait.
+    WaitSites(Vec<WaitSite>),
     /// All ranks of this host are over, and nothing of them is left. The daemon's own exit code, if it has one.
     Finished(Option<u8>),
 }
@@ -91,6 +100,10 @@ pub(crate) enum Down {
     End,
     /// Send the call stack of each rank.
     Traces,
+    /// Send what each rank does.
+    Look(u32),
+    /// Send where these ranks wait, as far as they are of this host.
+    NameWaits(Vec<u32>),
     /// Something has failed: report all that has happened to the ranks of this host, then send [`Up::Settled`].
     Settle,
 }
@@ -126,7 +139,8 @@ pub(crate) struct Order {
     pub directory: PathBuf,
     /// Variables of mpiexec's environment that go along.
     pub variables: Vec<(OsString, OsString)>,
-    pub observe: Observe,
+    /// Memory that the ranks fill for tools: the variable that names it, and bytes of each rank.
+    pub tables: Vec<(String, u64)>,
     pub universe_size: Option<u32>,
     pub placement: Placement,
     pub report_bindings: bool,
@@ -134,6 +148,7 @@ pub(crate) struct Order {
     pub stdin: Stdin,
     pub host_silence: Duration,
     pub stack_traces: bool,
+    pub stacks_on_crash: bool,
     pub cleanup: bool,
     pub verbosity: Verbosity,
     /// mpiexec's outputs (one where both are the same), with rows and columns where they are terminals.
@@ -155,12 +170,14 @@ pub(crate) struct Summons {
 wire_enum! { Up {
     0 Ready, 1 Refused(code, text), 2 Hello(program), 3 Fence(pairs, record), 4 Name(rank, line), 5 Output(channel, stream, bytes),
     6 Note(text), 7 StdinTaken(bytes), 8 StdinUnwanted, 9 Failure(report), 10 Ended(rank, status, programs), 11 Traced,
-    12 Finished(code), 13 Settled,
+    12 Finished(code), 13 Settled, 14 Tables(index, rank, offset, bytes),
+    15 LongWait(after, ends), 16 Seen(number, ranks), 17 WaitSites(sites),
 } }
 
 wire_enum! { Down {
     0 Order(host, order), 1 Start, 2 Fence(pairs, table), 3 Reply(rank, text), 4 OutputTaken(bytes), 5 OutputBroken(channel),
     6 Stdin(bytes), 7 StdinEnd, 8 Signal(number), 9 Window(rows, columns), 10 End, 11 Traces, 12 Settle,
+    13 Look(number), 14 NameWaits(ranks),
 } }
 
 wire_enum! { Failure {
@@ -181,10 +198,9 @@ wire_struct! {
     Report { failure, culprit, cause, goes_on }
     Culprit { rank, also, pid, host, program, place }
     Order {
-        job, hosts, mapping, apps, directory, variables, observe, universe_size, placement, report_bindings, output, stdin,
-        host_silence, stack_traces, cleanup, verbosity, outputs,
+        job, hosts, mapping, apps, directory, variables, tables, universe_size, placement, report_bindings, output, stdin,
+        host_silence, stack_traces, stacks_on_crash, cleanup, verbosity, outputs,
     }
-    Observe { profile }
     Summons { secret, addresses, host, order }
     App { program, arguments, count, environment, directory, search_path, info }
     Environment { inherit, set }
@@ -222,7 +238,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200), kind in 0u8..16) {
+        fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200), kind in 0u8..20) {
             let bytes: Vec<u8> = std::iter::once(kind).chain(bytes).collect();
             let _ = decode::<Up>(&bytes);
             let _ = decode::<Down>(&bytes);

@@ -95,6 +95,17 @@ impl Process {
     }
 }
 
+/// Reaps child `pid` if it has ended. The stop of one that another thread of this process traces is left to that thread: whoever
+/// waits for it would take it.
+pub fn reap(pid: Pid) {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
+    let seen = waitid(WaitId::Pid(pid), options | WaitIdOptions::NOWAIT);
+    if seen.is_ok_and(|status| status.is_some_and(|one| one.exited() || one.killed() || one.dumped())) {
+        // What has ended stays so.
+        let _ = waitid(WaitId::Pid(pid), options);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

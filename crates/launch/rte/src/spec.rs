@@ -16,8 +16,8 @@ pub struct JobSpec {
     pub apps: Vec<App>,
     /// Size in bytes of a node's shared memory for this many ranks.
     pub segment_bytes: pmi::SegmentBytes,
-    /// What ranks leave for their launcher, and what it does with that.
-    pub observe: Observe,
+    /// Memory that the ranks fill for tools.
+    pub tables: Vec<Tables>,
     /// `MPI_UNIVERSE_SIZE`; none by default.
     pub universe_size: Option<u32>,
     /// Which processors the ranks get.
@@ -36,6 +36,8 @@ pub struct JobSpec {
     pub host_silence: Duration,
     /// Print each rank's call stack when the timeout strikes.
     pub stack_traces: bool,
+    /// Print the call stack of a rank that crashes. Its host's proxy traces the ranks for it.
+    pub stacks_on_crash: bool,
     /// End the whole job when one rank fails (`-disable-auto-cleanup` turns it off).
     pub cleanup: bool,
     /// Print the exit code of every rank at the end.
@@ -65,11 +67,16 @@ pub struct Parent {
     pub link: Arc<OwnedFd>,
 }
 
-/// The observation memory of each host (crate `observe`).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Observe {
-    /// Words of 64 bits of each rank's profile; 0: none is wanted.
-    pub profile: usize,
+/// Memory that the ranks fill for a tool, each its own part, and that is read when the job is over. On other hosts the ranks have
+/// memory of the same size there, and what they left comes here when they are over, whatever ended them.
+#[derive(Clone, Debug)]
+pub struct Tables {
+    /// The variable that names it to the ranks, as a path.
+    pub variable: String,
+    /// Bytes of each rank of the job, in whole pages.
+    pub bytes: u64,
+    /// mpiexec's, of all ranks.
+    pub memory: Arc<OwnedFd>,
 }
 
 /// Waiting for workers.
@@ -204,7 +211,7 @@ impl JobSpec {
         JobSpec {
             apps,
             segment_bytes,
-            observe: Observe::default(),
+            tables: Vec::new(),
             universe_size: None,
             placement: Placement::default(),
             report_bindings: false,
@@ -214,6 +221,7 @@ impl JobSpec {
             timeout: None,
             host_silence: crate::link::SILENCE,
             stack_traces: false,
+            stacks_on_crash: false,
             cleanup: true,
             print_exit_codes: false,
             verbosity: Verbosity::default(),

@@ -10,6 +10,7 @@
 //! forbids that in containers and by Yama is reported as the system's error.
 
 mod files;
+mod follow;
 mod maps;
 mod ptrace;
 
@@ -19,6 +20,8 @@ use std::path::{Path, PathBuf};
 
 use framehop::{CacheNative, FrameAddress, MayAllocateDuringUnwind, Unwinder, UnwinderNative};
 use places::{Place, Resolver};
+
+pub use follow::{Crashes, follow};
 
 use files::{Bytes, Files};
 use ptrace::Copy;
@@ -99,6 +102,11 @@ impl Sampler {
     pub fn thread(&mut self, pid: i32, thread: i32) -> io::Result<Stack> {
         let copy = ptrace::copy(pid, thread)?;
         Ok(self.code(pid).unwind(pid, thread, &copy))
+    }
+
+    /// The stack of a thread that was stopped when it was copied.
+    fn stopped(&mut self, pid: i32, thread: i32, copy: &Copy) -> Stack {
+        self.code(pid).unwind(pid, thread, copy)
     }
 
     fn code(&mut self, pid: i32) -> Code {

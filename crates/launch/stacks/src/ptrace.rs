@@ -102,16 +102,23 @@ pub fn copy(pid: i32, thread: i32) -> io::Result<Copy> {
 }
 
 fn trace(pid: i32, thread: i32) -> io::Result<Copy> {
-    seize(thread)?;
+    seize(thread, 0)?;
     interrupt(thread)?;
     let signal = stop(thread)?;
-    let copy = registers(thread).map(|registers| {
-        // The red zone of x86-64 is below the stack pointer; unwinding does not need it.
-        let from = registers.stack_pointer();
-        Copy { registers, from, stack: memory(pid, from, DEPTH).unwrap_or_default() }
-    });
+    let copy = stopped_copy(pid, thread);
     release(thread, signal);
     copy
+}
+
+/// What is needed of a thread that the calling one traces, and that is stopped.
+///
+/// # Errors
+/// The system's: it is not stopped, or has ended.
+pub fn stopped_copy(pid: i32, thread: i32) -> io::Result<Copy> {
+    let registers = registers(thread)?;
+    // The red zone of x86-64 is below the stack pointer; unwinding does not need it.
+    let from = registers.stack_pointer();
+    Ok(Copy { registers, from, stack: memory(pid, from, DEPTH).unwrap_or_default() })
 }
 
 /// Waits until a thread that was interrupted stops; the signal that it is to get when it goes on.
@@ -134,12 +141,98 @@ fn stop(thread: i32) -> io::Result<i32> {
     }
 }
 
-/// Traces a thread, which does not stop for that.
-fn seize(thread: i32) -> io::Result<()> {
+/// Traces a thread, which does not stop for that, with these options (`PTRACE_O_…`).
+fn seize(thread: i32, options: i32) -> io::Result<()> {
     // SAFETY: plain numbers.
-    checked(unsafe {
-        libc::ptrace(libc::PTRACE_SEIZE, thread, ptr::null_mut::<c_void>(), ptr::null_mut::<c_void>())
-    })
+    checked(unsafe { libc::ptrace(libc::PTRACE_SEIZE, thread, ptr::null_mut::<c_void>(), options as usize) })
+}
+
+/// Traces the first thread of a process to its end, with the threads and processes that it starts.
+///
+/// # Errors
+/// The system's: it has ended, or that is forbidden.
+pub fn follow(pid: i32) -> io::Result<()> {
+    seize(
+        pid,
+        libc::PTRACE_O_TRACEEXIT
+            | libc::PTRACE_O_TRACECLONE
+            | libc::PTRACE_O_TRACEFORK
+            | libc::PTRACE_O_TRACEVFORK
+            | libc::PTRACE_O_TRACEEXEC,
+    )
+}
+
+/// A thread that this one traces has stopped.
+#[derive(Clone, Copy, Debug)]
+pub struct Stop {
+    /// The thread.
+    pub thread: i32,
+    /// Why (`PTRACE_EVENT_…`); 0: for a signal.
+    pub event: i32,
+    /// The signal.
+    pub signal: i32,
+}
+
+/// What there is to be answered.
+#[derive(Clone, Copy, Debug)]
+pub enum Found {
+    /// A stop.
+    Stop(Stop),
+    /// Nothing now.
+    Nothing,
+    /// Nothing any more: this thread traces no other one.
+    NoChild,
+}
+
+/// The next stop of what this thread traces, waited for where `waits`. Ends are left alone.
+pub fn next_stop(waits: bool) -> Found {
+    let options = libc::WSTOPPED | libc::__WALL | libc::__WNOTHREAD | if waits { 0 } else { libc::WNOHANG };
+    loop {
+        // SAFETY: plain data, for which zero is a value.
+        let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+        // SAFETY: the place for the answer lives.
+        if unsafe { libc::waitid(libc::P_ALL, 0, &raw mut info, options) } == 0 {
+            // SAFETY: the kernel has filled it for a child, or it is zero.
+            return match unsafe { (info.si_pid(), info.si_status()) } {
+                (0, _) => Found::Nothing,
+                (thread, status) => Found::Stop(Stop { thread, event: status >> 8, signal: status & 0x7f }),
+            };
+        }
+        if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+            return Found::NoChild;
+        }
+    }
+}
+
+/// Whether a thread that this one traces has ended, of which then nothing is left.
+pub fn has_ended(thread: i32) -> bool {
+    let mut status = 0;
+    // SAFETY: the place for the status lives.
+    unsafe { libc::waitpid(thread, &raw mut status, libc::__WALL | libc::__WNOTHREAD | libc::WNOHANG) != 0 }
+}
+
+/// A stopped thread goes on, with a signal or with none (0), and stays traced.
+pub fn go_on(thread: i32, signal: i32) {
+    // SAFETY: plain numbers. It fails for a thread that has ended, which needs nothing.
+    let _ = unsafe { libc::ptrace(libc::PTRACE_CONT, thread, ptr::null_mut::<c_void>(), signal as usize) };
+}
+
+/// A stopped thread of a stopped process waits for what starts that again.
+pub fn listen(thread: i32) {
+    // SAFETY: plain numbers. It fails for a thread that has ended, which needs nothing.
+    let _ = unsafe {
+        libc::ptrace(libc::PTRACE_LISTEN, thread, ptr::null_mut::<c_void>(), ptr::null_mut::<c_void>())
+    };
+}
+
+/// What the kernel says about the event that a thread is stopped for.
+pub fn message(thread: i32) -> Option<u64> {
+    let mut message: libc::c_ulong = 0;
+    // SAFETY: the place for the answer lives.
+    let asked = unsafe {
+        libc::ptrace(libc::PTRACE_GETEVENTMSG, thread, ptr::null_mut::<c_void>(), &raw mut message)
+    };
+    (asked == 0).then_some(message)
 }
 
 fn interrupt(thread: i32) -> io::Result<()> {

@@ -126,6 +126,12 @@ fn join(t: &mut Token) {
     }
     state.contexts.limit(p2p.contexts());
     (state.node, state.p2p) = (node, p2p);
+    let is_over_hosts = state.p2p.peers().own_size() as usize > job.local_ranks.len();
+    if let (Some(section), true) = (observe::own(), is_over_hosts && uses_ofi(&state.p2p)) {
+        // A provider does not tell what it has sent and the other host has not got: a network that is away for a while would
+        // look like a dead-lock.
+        section.find_deadlocks(Duration::ZERO, false);
+    }
     state.params.settle(job.oversubscribed);
     state.errhandlers.initial = state.params.mpi.initial_errhandler.into();
     state.predefined.appnum = job.app_num;
@@ -139,6 +145,10 @@ fn join(t: &mut Token) {
     engine::close_in_children::<State>();
     objects::fatal::ends_by(abort);
     FACTS.join();
+}
+
+fn uses_ofi(p2p: &engine::P2p) -> bool {
+    p2p.bml.table().iter().any(|(name, peers)| *name == "ofi" && !peers.is_empty())
 }
 
 /// Maps the observation memory that came with the job. The job runs as well without it.

@@ -56,6 +56,15 @@ pub const FLAGS: &[Flag] = &[
         },
     },
     Flag {
+        names: &["stacks-on-crash"],
+        values: &[],
+        help: "print the call stack of a rank that crashes; no debugger can attach to the ranks then",
+        apply: |options, _| {
+            options.job.stacks_on_crash = true;
+            Ok(())
+        },
+    },
+    Flag {
         names: &["report"],
         values: &[],
         help: "print which transport carries messages between which ranks, and why",

@@ -151,6 +151,15 @@ impl Head {
                     self.look_for_missing();
                 }
             }
+            Up::Tables(tables, rank, offset, bytes) => {
+                let tables = self.spec.tables.get(tables as usize);
+                if let Some(tables) = tables.filter(|_| self.hosts[index].ranks.contains(&rank)) {
+                    tables.take(rank, offset, &bytes.0);
+                }
+            }
+            Up::LongWait(after, ends) => self.hear_of_long_wait(after, ends),
+            Up::Seen(number, ranks) => self.take_look(index, number, ranks),
+            Up::WaitSites(sites) => self.take_sites(index, sites),
             Up::Traced => self.traced(),
             Up::Settled => self.hosts[index].settles = false,
             Up::Finished(code) => {
@@ -160,6 +169,7 @@ impl Head {
                 if let Some(link) = host.link.take() {
                     self.poller.forget(&link);
                 }
+                self.forget_look(index);
                 if let Some(code) = code {
                     self.verdict.fall_back(code);
                 }
@@ -188,6 +198,7 @@ impl Head {
         }
         let (name, ranks) = (host.name.clone(), self.ranks_of(index));
         self.tell_stdin_lost(index);
+        self.forget_look(index);
         if phase == Phase::Running {
             self.hear_launcher(index);
             let launched = self.hosts[index].launched.as_ref();

@@ -6,6 +6,7 @@
 //!            │    connections, made by the daemons ───────┘             head/hosts.rs
 //!            ├─ the key space and the name service of the job           head/space.rs
 //!            ├─ the first failure of all hosts, the job's end           head/verdict.rs
+//!            ├─ dead-locks among ranks of all hosts                     head/deadlocks.rs
 //!            └─ standard input and output, signals                      head/console.rs
 //! ```
 //!
@@ -13,10 +14,12 @@
 //! same for it.
 
 mod console;
+mod deadlocks;
 mod hosts;
 mod launch;
 mod space;
 mod verdict;
+mod watch;
 
 use std::net::{TcpListener, TcpStream};
 use std::time::Instant;
@@ -37,6 +40,7 @@ use console::Input;
 use launch::Launched;
 use space::Space;
 use verdict::Verdict;
+use watch::Watch;
 
 /// Everything that mpiexec knows of the job.
 pub(crate) struct Head {
@@ -55,6 +59,8 @@ pub(crate) struct Head {
     input: Option<Input>,
     space: Space,
     verdict: Verdict,
+    /// The search for dead-locks.
+    watch: Watch,
     stage: Stage,
     /// How long readers of the output are waited for.
     patience: Patience,
@@ -172,6 +178,7 @@ impl Head {
             acceptor: Acceptor::new("mpiexec", secret, Protection::Encrypt, Some(report)),
             space: Space::new(hosts.len()),
             verdict: Verdict::new(spec.host_silence),
+            watch: Watch::default(),
             stage: Stage::Working,
             patience: Patience::default(),
             statuses: vec![None; size],
@@ -258,8 +265,16 @@ impl Head {
         let input = self.input.as_ref().and_then(|input| input.again);
         let looks = self.hosts.iter().any(|host| host.link.is_some()).then_some(self.looks_at);
         let closing = self.launchers_looked_at();
-        let others =
-            [self.timeout, looks, self.verdict.deadline(), callers, input, self.patience.deadline(), closing];
+        let others = [
+            self.timeout,
+            looks,
+            self.verdict.deadline(),
+            callers,
+            input,
+            self.patience.deadline(),
+            closing,
+            self.watch.next,
+        ];
         launches.chain(others.into_iter().flatten()).min()
     }
 
@@ -272,6 +287,9 @@ impl Head {
         }
         if self.timeout.take_if(|at| *at <= now).is_some() {
             self.time_is_over();
+        }
+        if self.watch.next.is_some_and(|at| at <= now) && !self.verdict.is_ending() {
+            self.look_for_deadlocks();
         }
         if self.looks_at <= now {
             self.look_after_hosts();
@@ -369,7 +387,7 @@ fn order(spec: &JobSpec, job: u64, writers: &[Writer]) -> Result<Order, Error> {
         apps: spec.apps.clone(),
         directory: std::env::current_dir().map_err(Error::system("asking for the working directory"))?,
         variables: crate::environment::forwarded(environments),
-        observe: spec.observe.clone(),
+        tables: spec.tables.iter().map(|one| (one.variable.clone(), one.bytes)).collect(),
         universe_size: spec.universe_size,
         placement: spec.placement.clone(),
         report_bindings: spec.report_bindings,
@@ -377,6 +395,7 @@ fn order(spec: &JobSpec, job: u64, writers: &[Writer]) -> Result<Order, Error> {
         stdin: spec.stdin,
         host_silence: spec.host_silence,
         stack_traces: spec.stack_traces,
+        stacks_on_crash: spec.stacks_on_crash,
         cleanup: spec.cleanup,
         verbosity: spec.verbosity,
         outputs: sizes.collect(),

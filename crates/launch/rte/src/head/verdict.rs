@@ -159,6 +159,7 @@ impl Head {
     fn begin_end(&mut self) {
         self.verdict.inquest.close();
         self.verdict.ending = true;
+        self.watch.next = None;
         self.acceptor.report_no_more();
     }
 

@@ -9,6 +9,8 @@
 //!                      ▼
 //!   a second snapshot, some 100 ms later ──► the same waits are left ──► report once; end the job, or go on
 //! ```
+//! Over hosts no single one sees all ranks: there this proxy reports that one has waited for long, and mpiexec looks
+//! (`head::deadlocks`).
 
 use std::time::Duration;
 
@@ -16,21 +18,17 @@ use deadlock::{Does, Found, Rank, Snapshot};
 use live::call_site;
 use observe::{Section, Slot, State};
 
+use super::Proxy;
 use super::clock::no_later_than;
-use super::{Failure, Proxy};
+use crate::deadlocks::{self, AGAIN, LOOK, WaitSite};
 use crate::task;
-
-/// Time between two looks.
-const LOOK: Duration = Duration::from_secs(1);
-/// Time between the two looks that agree.
-const AGAIN: Duration = Duration::from_millis(150);
 
 impl Proxy {
     /// Ranks have begun that show what they wait for.
     pub(super) fn watch_for_deadlocks(&mut self) {
         self.deadlocks = deadlock::Finder::default();
-        // Over hosts no single one sees all ranks.
-        if self.observation.is_some() && self.up.is_none() {
+        self.reported_long_wait = false;
+        if self.observation.is_some() {
             no_later_than(&mut self.clock.deadlock, LOOK);
         }
     }
@@ -39,6 +37,10 @@ impl Proxy {
     pub(super) fn look_for_deadlocks(&mut self) {
         if self.ending {
             return;
+        }
+        if self.up.is_some() {
+            self.report_long_wait();
+            return no_later_than(&mut self.clock.deadlock, LOOK);
         }
         let delay = match self.deadlocked() {
             None | Some(Found::Nothing) => LOOK,
@@ -80,29 +82,75 @@ impl Proxy {
         sections.iter().enumerate().map(rank).collect()
     }
 
+    /// mpiexec looks once a rank has waited for long.
+    fn report_long_wait(&mut self) {
+        let sections = self.sections();
+        let Some((after, ends)) = settings(&sections) else { return };
+        let now = platform::clock::nanoseconds();
+        let is_old = || sections.iter().any(|section| oldest(&section.waits(), now) >= after);
+        if let (Some(up), false) = (&mut self.up, self.reported_long_wait)
+            && is_old()
+        {
+            self.reported_long_wait = true;
+            up.long_wait(after, ends);
+        }
+    }
+
+    /// mpiexec looks.
+    pub(super) fn show_ranks(&mut self, number: u32) {
+        let sections = self.sections();
+        let mut snapshot = self.snapshot(&sections, platform::clock::nanoseconds());
+        let after = settings(&sections).map_or(Duration::MAX, |(after, _)| after);
+        self.reported_long_wait = snapshot.iter().any(|rank| rank.waited >= after);
+        for rank in &mut snapshot {
+            // Addresses mean nothing elsewhere.
+            if let Does::Waits { slots, .. } = &mut rank.does {
+                slots.iter_mut().for_each(|slot| slot.wait.frames.clear());
+            }
+        }
+        let ranks = self.job.world.iter().copied().zip(snapshot).collect();
+        if let Some(up) = &mut self.up {
+            up.seen(number, ranks);
+        }
+    }
+
+    /// mpiexec has found a dead-lock.
+    pub(super) fn name_waits(&mut self, ranks: &[u32]) {
+        let mut resolver = places::Resolver::new();
+        let mut sites = Vec::new();
+        for (slot, section) in self.sections().iter().enumerate() {
+            let rank = self.job.world[slot];
+            for Slot { wait, .. } in section.waits().into_iter().filter(|_| ranks.contains(&rank)) {
+                let (call, place) = site_of(&mut resolver, section, &wait);
+                sites.push(WaitSite { rank, thread: wait.thread, call, place });
+            }
+        }
+        if let Some(up) = &mut self.up {
+            up.wait_sites(sites);
+        }
+    }
+
     fn report_deadlock(&mut self, graph: &deadlock::graph::Graph, dead: &[u32]) {
         let sections = self.sections();
         let now = platform::clock::nanoseconds();
         let dead_sections = dead.iter().filter_map(|&rank| sections.get(rank as usize));
         let waited = dead_sections.map(|section| oldest(&section.waits(), now)).min().unwrap_or_default();
-        let modules: Vec<_> = sections.iter().map(Section::modules).collect();
         let mut resolver = places::Resolver::new();
-        let lines = deadlock::text(graph, dead, |rank, wait| {
-            let site = call_site::of(&mut resolver, &modules[rank as usize], &wait.frames);
-            let places = site.in_words();
-            (site.call.unwrap_or_else(|| wait.call.clone()), places)
+        let failure = deadlocks::failure(graph, dead, waited, |rank, wait| {
+            site_of(&mut resolver, &sections[rank as usize], wait)
         });
-        let who = match (dead.len(), graph.0.len()) {
-            (all, size) if all == size => format!("all {size} ranks"),
-            (1, _) => format!("rank {}", dead[0]),
-            (some, size) => format!("{some} of {size} ranks"),
-        };
-        let failure = Failure::Deadlock { who, lines, waited };
         match settings(&sections) {
             Some((_, true)) => self.fail(None, failure),
             _ => self.note(&crate::failure::message(&failure, None, 0, None)),
         }
     }
+}
+
+/// The call that a rank waits in, and its place.
+fn site_of(resolver: &mut places::Resolver, section: &Section, wait: &observe::Wait) -> (String, String) {
+    let site = call_site::of(resolver, &section.modules(), &wait.frames);
+    let place = site.in_words();
+    (site.call.unwrap_or_else(|| wait.call.clone()), place)
 }
 
 /// After which time a wait counts, and whether a dead-lock ends the job, as the ranks have it.

@@ -87,6 +87,7 @@ impl Proxy {
         let Some(status) = self.ranks[rank].status else { return };
         self.trace(|proxy| format!("rank {} has ended: {}", proxy.number(rank), status.describe()));
         self.look_at_program(rank);
+        self.show_crash(rank);
         let awaited = self.server.is_awaited(rank);
         if let Some(up) = &mut self.up {
             up.ended(self.job.world[rank], status, self.server.programs(rank));

@@ -3,6 +3,7 @@
 
 mod callers;
 mod clock;
+mod crashes;
 mod deadlocks;
 mod ending;
 mod forward;
@@ -21,7 +22,7 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use pmi::Segment;
-use rustix::process::{Pid, Signal, WaitOptions, waitpid};
+use rustix::process::{Pid, Signal};
 
 use crate::control::{self, Message, Received};
 use crate::failure::{self, Failure};
@@ -33,7 +34,7 @@ use crate::outlet::Outlet;
 use crate::patience::Patience;
 use crate::poller::{Poller, Token};
 use crate::prepare::Prepared;
-use crate::process::Process;
+use crate::process::{self, Process};
 use crate::signals::{Events, Set};
 use crate::spec::Verbosity;
 use crate::stdin::Forwarder;
@@ -65,6 +66,10 @@ pub(crate) struct Proxy {
     /// What the ranks of this host leave for their launcher, once the first of them has called `MPI_Init`.
     observation: Option<observation::Observation>,
     deadlocks: deadlock::Finder,
+    /// mpiexec on another host has heard of a long wait here, and none has ended since it looked.
+    reported_long_wait: bool,
+    /// Stacks of ranks that have crashed, where they are wanted.
+    crashes: Option<stacks::Crashes>,
     /// MPI programs that have begun in the place of a rank, one after the other; the most of all ranks.
     program: u32,
     callers: callers::Callers,
@@ -165,6 +170,7 @@ pub(crate) fn run(
     if let Err(error) = proxy.start(&mask) {
         proxy.could_not_start(&error);
     }
+    proxy.follow_ranks();
     proxy.serve();
     proxy.wake_daemon();
     proxy.code.unwrap_or(0)
@@ -237,6 +243,8 @@ impl Proxy {
             segment_bytes: segment_bytes.unwrap_or(0),
             observation: None,
             deadlocks: deadlock::Finder::default(),
+            reported_long_wait: false,
+            crashes: None,
             program: 0,
             callers,
             tools,
@@ -298,6 +306,7 @@ impl Proxy {
         if self.phase == Phase::Writing && !self.writers.iter().any(Outlet::is_pending) {
             self.phase = Phase::Leaving;
             if let Some(up) = &mut self.up {
+                up.bring(&self.job.spec.tables, &self.job.world);
                 up.finished(self.code);
             }
             self.flush_link();
@@ -371,8 +380,7 @@ impl Proxy {
             let Some(pid) = Pid::from_raw(event.pid) else { continue };
             let is_rank = |rank: &Rank| rank.process.pid() == pid || rank.mpi_pid == Some(event.pid);
             if !self.ranks.iter().any(is_rank) {
-                // No child of ours if it fails; then there is nothing to reap.
-                let _ = waitpid(Some(pid), WaitOptions::NOHANG);
+                process::reap(pid);
             }
         }
         for rank in 0..self.ranks.len() {

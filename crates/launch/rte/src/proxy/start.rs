@@ -1,6 +1,6 @@
 //! Starting the ranks.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
@@ -16,6 +16,7 @@ use crate::poller::Token;
 use crate::process::Process;
 use crate::signals::Set;
 use crate::spawn::{Command, SpawnError, Spawner};
+use crate::spec::Tables;
 
 /// A rank that could not be started.
 pub(super) struct StartError {
@@ -86,8 +87,9 @@ impl Proxy {
         let no_program = || at("finding the program")(io::Error::other("it was not looked for"));
         let program = program.ok_or_else(no_program)?;
         let own_variables = environment::of_rank(&place);
-        let variables: Vec<&CStr> =
-            own_variables.iter().chain(&program.environment).map(|entry| entry.as_c_str()).collect();
+        let tables: Vec<CString> = self.job.spec.tables.iter().filter_map(Tables::entry).collect();
+        let variables = own_variables.iter().chain(&tables).chain(&program.environment);
+        let variables: Vec<&CStr> = variables.map(|entry| entry.as_c_str()).collect();
         let arguments: Vec<&CStr> = program.arguments.iter().map(|argument| argument.as_c_str()).collect();
         let mut command = Command {
             program: &program.path,

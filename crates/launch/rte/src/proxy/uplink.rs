@@ -5,18 +5,20 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::Proxy;
 use super::clock::no_later_than;
+use crate::deadlocks::WaitSite;
 use crate::failure::{Culprit, Failure};
 use crate::link::{self, Link};
 use crate::messages::{Down, Report, Up};
 use crate::poller::{Poller, Token};
 use crate::prepare::Prepared;
-use crate::spec::Stdin;
+use crate::spec::{Stdin, Tables};
 use crate::status::Status;
 use crate::stdin::Forwarder;
 use crate::tree;
@@ -84,9 +86,41 @@ impl Uplink {
         self.link.send(&Up::Failure(Box::new(Report { failure, culprit, cause, goes_on })));
     }
 
+    /// A rank has waited for long; see [`Up::LongWait`].
+    pub fn long_wait(&mut self, after: Duration, ends: bool) {
+        self.link.send(&Up::LongWait(after, ends));
+    }
+
+    /// What each rank does, in answer to a look.
+    pub fn seen(&mut self, number: u32, ranks: Vec<(u32, deadlock::Rank)>) {
+        self.link.send(&Up::Seen(number, ranks));
+    }
+
+    /// Where ranks wait.
+    pub fn wait_sites(&mut self, sites: Vec<WaitSite>) {
+        self.link.send(&Up::WaitSites(sites));
+    }
+
     /// All that had happened when mpiexec asked is reported.
     pub fn settled(&mut self) {
         self.link.send(&Up::Settled);
+    }
+
+    /// What the ranks of this host, which are over, have left for tools.
+    pub fn bring(&mut self, tables: &[Tables], ranks: &[u32]) {
+        for (index, one) in tables.iter().enumerate() {
+            for &rank in ranks {
+                let brought = one.left_by(rank, |offset, bytes| {
+                    self.link.send(&Up::Tables(index as u32, rank, offset, Bytes(bytes)));
+                });
+                if let Err(error) = brought {
+                    self.note(&format!(
+                        "mpiexec: what rank {rank} has left for tools was not read whole\n  seen: {error}\n  next: see `free` on its \
+                         host\n"
+                    ));
+                }
+            }
+        }
     }
 
     /// All ranks of this host are over.
@@ -165,6 +199,8 @@ impl Proxy {
             }
             Down::End if !self.ending => self.end(),
             Down::Settle => self.must_settle = true,
+            Down::Look(number) => self.show_ranks(number),
+            Down::NameWaits(ranks) => self.name_waits(&ranks),
             Down::Traces => {
                 self.show_traces();
                 if let Some(up) = &mut self.up {
