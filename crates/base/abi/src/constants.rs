@@ -23,6 +23,19 @@ macro_rules! constants {
     };
 }
 
+/// `MPI_LB`: marks a lower bound in a datatype. MPI-3.0 removed it, and the standard ABI has none; other libraries' ABIs do, so a
+/// value that the standard reserves stands for it between their front-ends and the engine.
+pub const LB: Datatype = Datatype(0x2fe);
+
+/// `MPI_UB`: as [`LB`], an upper bound.
+pub const UB: Datatype = Datatype(0x2ff);
+
+/// Constants that no header of this library has.
+pub const FORMER: &[Constant] = &[
+    Constant { name: "MPI_LB", ctype: "MPI_Datatype", value: LB.0 as i64 },
+    Constant { name: "MPI_UB", ctype: "MPI_Datatype", value: UB.0 as i64 },
+];
+
 const fn int(v: i32) -> i32 {
     v
 }

@@ -55,7 +55,7 @@ fn module<'a>(mut words: impl Iterator<Item = &'a str>) -> Result<Module, String
 fn constant(kind: &str, word: &str) -> Result<Constant, String> {
     let (name, value) = word.split_once('=').ok_or_else(|| format!("{word}: no value"))?;
     let full = format!("MPI_{name}");
-    let ours = abi::ALL.iter().find(|constant| constant.name == full);
+    let ours = abi::ALL.iter().chain(abi::FORMER).find(|constant| constant.name == full);
     let ours = ours.ok_or_else(|| format!("{full} is not a constant of the standard ABI"))?.value;
     Ok(Constant { kind: kind.to_string(), name: name.to_string(), theirs: self::value(value)?, ours })
 }

@@ -1,6 +1,5 @@
 // How functions of a program of this ABI are called.
 
-use abi::Address;
 use dialect::callback::{Dialect, callers};
 
 use crate::functions::{datatype, errcode, keyval};
@@ -33,9 +32,5 @@ impl Dialect for Abi {
 
     fn code_to(ours: i32) -> i32 {
         errcode::to(ours)
-    }
-
-    fn reduce(function: usize, input: Address, in_out: Address, length: i32, datatype: Handle) -> bool {
-        callback::reduce(function, input, in_out, length, datatype)
     }
 }

@@ -8,6 +8,7 @@ use core::mem::transmute;
 use abi::{Address, Count, Datatype, Offset};
 use ffi::Callers;
 
+use crate::cxx;
 use crate::status::{Layout, fill};
 
 /// What a function of a program is given in its ABI.
@@ -26,8 +27,6 @@ pub trait Dialect {
     fn code_of(theirs: i32) -> i32;
     /// An error code.
     fn code_to(ours: i32) -> i32;
-    /// Calls a reduction that is not one in C; whether it is such a one.
-    fn reduce(function: usize, input: Address, in_out: Address, length: i32, datatype: Self::Handle) -> bool;
 }
 
 /// How functions of a program are called.
@@ -87,7 +86,7 @@ unsafe extern "C-unwind" fn reduce<D: Dialect, N: Copy + TryInto<i32>>(
     datatype: &mut Datatype,
 ) {
     let mut theirs = D::datatype(datatype.0);
-    if (*length).try_into().is_ok_and(|length| D::reduce(function, input, in_out, length, theirs)) {
+    if (*length).try_into().is_ok_and(|length| cxx::reduce(function, input, in_out, length, theirs)) {
         return;
     }
     // SAFETY: the program gave a function of this type.

@@ -5,6 +5,7 @@
 //! it has the dialect's form.
 
 pub mod callback;
+pub mod cxx;
 pub mod engine;
 pub mod entry;
 pub mod extent;

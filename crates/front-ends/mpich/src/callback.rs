@@ -1,7 +1,5 @@
 //! What functions of the program are given, and those that the library itself has for it.
 
-use abi::Address;
-
 use crate::functions::{comm, datatype, file, session, win};
 use crate::{Handle, P};
 
@@ -37,17 +35,10 @@ pub fn copy(function: P) -> P {
     if function == MPIR_Dup_fn as *const () as P { abi::COMM_DUP_FN as P } else { function }
 }
 
-/// A reduction: in C.
-pub fn reduction(function: P) -> P {
-    function
-}
-
-/// Calls a reduction that is not one in C, which no program of this ABI has here.
-pub fn reduce(_: usize, _: Address, _: Address, _: i32, _: Handle) -> bool {
-    false
-}
-
 /// The function that deletes an attribute: NULL for none here, too.
 pub fn delete(function: P) -> P {
     function
 }
+
+// The C++ bindings make their reductions by these.
+dialect::reductions_in_cxx!(alhena_cxx_reduction_1, alhena_cxx_set_reduction_1);

@@ -16,6 +16,7 @@
 
 mod address;
 mod callback;
+mod extension;
 mod status;
 
 use dialect::P;

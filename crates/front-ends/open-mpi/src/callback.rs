@@ -1,6 +1,6 @@
 //! What functions of the program are given, and those that the library itself has for it.
 
-pub use crate::cxx::{reduce, reduction};
+pub use crate::cxx::reduction;
 use crate::functions::{comm, datatype, file, session, win};
 use crate::{P, object as of_program};
 

@@ -17,6 +17,7 @@
 mod address;
 mod callback;
 mod cxx;
+mod extension;
 mod object;
 mod status;
 

@@ -5,7 +5,7 @@
 use crate::compact::Ints;
 use crate::construct::finish;
 use crate::contents::{Contents, Form};
-use crate::datatype::Datatype;
+use crate::datatype::{Datatype, Marks};
 use crate::layout::{Layout, OVERFLOW, SeqBuilder};
 use abi::{Error, Result};
 use std::sync::Arc;
@@ -47,7 +47,7 @@ impl Datatype {
             stride = stride.checked_mul(size).ok_or(OVERFLOW)?;
             items = items.checked_mul(sub as u64).ok_or(OVERFLOW)?;
         }
-        finish(Arc::unwrap_or_clone(layout), old, items, Some((0, stride)), contents)
+        finish(Arc::unwrap_or_clone(layout), old, items, Marks::both(0, stride), contents)
     }
 
     /// `MPI_Type_create_darray`: the part of a distributed array that process `rank` of `size` holds.
@@ -94,7 +94,7 @@ impl Datatype {
             layout = Arc::new(share.layout(&layout, stride)?);
             stride = stride.checked_mul(global).ok_or(OVERFLOW)?;
         }
-        finish(Arc::unwrap_or_clone(layout), old, items, Some((0, stride)), contents)
+        finish(Arc::unwrap_or_clone(layout), old, items, Marks::both(0, stride), contents)
     }
 }
 

@@ -6,7 +6,7 @@
 
 use crate::compact::Ints;
 use crate::contents::{Contents, Form};
-use crate::datatype::{Datatype, Parts, Predefined};
+use crate::datatype::{Datatype, Marks, Parts, Predefined};
 use crate::layout::{Layout, OVERFLOW, SeqBuilder, narrow};
 use crate::signature::Signature;
 use abi::{Error, Result};
@@ -144,7 +144,7 @@ impl Datatype {
         }
         let mut members = SeqBuilder::default();
         let mut signatures = Vec::with_capacity(types.len());
-        let mut marks = None;
+        let mut marks = Marks::NONE;
         let mut align = 1;
         for (i, old) in types.iter().enumerate() {
             let n = nonnegative(blocklengths.get(i), BAD_BLOCK)?;
@@ -167,7 +167,7 @@ impl Datatype {
         let contents =
             Contents::of(abi::COMBINER_RESIZED, form).address(lb).address(extent).datatype(old).done();
         let ub = lb.checked_add(extent).ok_or(OVERFLOW)?;
-        finish(Layout::clone(old.layout()), old, 1, Some((lb, ub)), contents)
+        finish(Layout::clone(old.layout()), old, 1, Marks::both(lb, ub), contents)
     }
 
     /// `MPI_Type_dup`: the same type under a new object, committed if `old` is.
@@ -196,12 +196,12 @@ fn blocks(lens: Ints<'_>, disps: &[i64], old: &Datatype, contents: Contents) -> 
     if lens.len() != disps.len() {
         return Err(UNEQUAL_ARRAYS);
     }
-    let mut marks = None;
+    let mut marks = Marks::NONE;
     let mut items = 0u64;
     for (len, &disp) in lens.iter().zip(disps) {
         let len = nonnegative(len, BAD_BLOCK)?;
         items = items.checked_add(len).ok_or(OVERFLOW)?;
-        if old.marks().is_some() {
+        if old.marks() != Marks::NONE {
             marks = union(marks, moved(spread(old.marks(), len, old.extent())?, disp)?);
         }
     }
@@ -211,8 +211,8 @@ fn blocks(lens: Ints<'_>, disps: &[i64], old: &Datatype, contents: Contents) -> 
 
 fn equal_blocks(len: i64, disps: &[i64], old: &Datatype, contents: Contents) -> Result<Datatype> {
     let len = nonnegative(len, BAD_BLOCK)?;
-    let mut marks = None;
-    if old.marks().is_some() {
+    let mut marks = Marks::NONE;
+    if old.marks() != Marks::NONE {
         let block = spread(old.marks(), len, old.extent())?;
         for &disp in disps {
             marks = union(marks, moved(block, disp)?);
@@ -228,7 +228,7 @@ pub(crate) fn finish(
     layout: Layout,
     old: &Datatype,
     items: u64,
-    marks: Option<(i64, i64)>,
+    marks: Marks,
     contents: Contents,
 ) -> Result<Datatype> {
     let signature = old.shared_signature().repeated(items)?;
@@ -242,22 +242,23 @@ fn in_bytes(displacements: Ints<'_>, unit: i64) -> Result<Vec<i64>> {
 }
 
 /// Explicit bounds of `count` items `stride` bytes apart.
-fn spread(marks: Option<(i64, i64)>, count: u64, stride: i64) -> Result<Option<(i64, i64)>> {
-    let (Some((lb, ub)), true) = (marks, count > 0) else { return Ok(None) };
-    let span = i128::from(stride) * i128::from(count - 1);
-    Ok(Some((narrow(i128::from(lb) + span.min(0))?, narrow(i128::from(ub) + span.max(0))?)))
-}
-
-fn moved(marks: Option<(i64, i64)>, by: i64) -> Result<Option<(i64, i64)>> {
-    let Some((lb, ub)) = marks else { return Ok(None) };
-    Ok(Some((lb.checked_add(by).ok_or(OVERFLOW)?, ub.checked_add(by).ok_or(OVERFLOW)?)))
-}
-
-fn union(a: Option<(i64, i64)>, b: Option<(i64, i64)>) -> Option<(i64, i64)> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
-        (a, b) => a.or(b),
+fn spread(marks: Marks, count: u64, stride: i64) -> Result<Marks> {
+    if count == 0 {
+        return Ok(Marks::NONE);
     }
+    let span = i128::from(stride) * i128::from(count - 1);
+    let at = |mark: Option<i64>, by: i128| mark.map(|mark| narrow(i128::from(mark) + by)).transpose();
+    Ok(Marks { lower: at(marks.lower, span.min(0))?, upper: at(marks.upper, span.max(0))? })
+}
+
+fn moved(marks: Marks, by: i64) -> Result<Marks> {
+    let at = |mark: Option<i64>| mark.map(|mark| mark.checked_add(by).ok_or(OVERFLOW)).transpose();
+    Ok(Marks { lower: at(marks.lower)?, upper: at(marks.upper)? })
+}
+
+fn union(a: Marks, b: Marks) -> Marks {
+    let lower = a.lower.into_iter().chain(b.lower).min();
+    Marks { lower, upper: a.upper.into_iter().chain(b.upper).max() }
 }
 
 pub(crate) fn nonnegative(value: i64, error: Error) -> Result<u64> {

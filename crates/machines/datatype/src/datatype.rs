@@ -18,9 +18,9 @@ pub struct Datatype {
     signature: Arc<Signature>,
     lb: i64,
     ub: i64,
-    /// Whether explicit bounds are part of the type map, from `MPI_Type_create_resized` and its like. They then
-    /// decide the bounds of every type built from this one (section 5.1.6).
-    explicit: bool,
+    /// Explicit bounds in the type map, from `MPI_Type_create_resized` and its like. They decide the bounds of every type built
+    /// from this one (section 5.1.6).
+    marks: Marks,
     align: u64,
     contents: Contents,
     kind: Predefined,
@@ -36,14 +36,31 @@ pub(crate) enum Predefined {
     Basic(Basic),
     /// A value and index pair: named, or from `MPI_Type_get_value_index`.
     Pair { value: Basic, index: Basic },
+    /// No data, but a bound: what MPI-1 has for it, and other libraries' ABIs still.
+    Bound,
+}
+
+/// Explicit bounds in a type map, each where there is one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Marks {
+    pub lower: Option<i64>,
+    pub upper: Option<i64>,
+}
+
+impl Marks {
+    pub const NONE: Marks = Marks { lower: None, upper: None };
+
+    pub fn both(lower: i64, upper: i64) -> Marks {
+        Marks { lower: Some(lower), upper: Some(upper) }
+    }
 }
 
 /// What a constructor knows about the new type.
 pub(crate) struct Parts {
     pub layout: Layout,
     pub signature: Signature,
-    /// Union of the explicit bounds `(lb, ub)` in the type map, if it has any.
-    pub marks: Option<(i64, i64)>,
+    /// Union of the explicit bounds in the type map.
+    pub marks: Marks,
     /// Largest alignment of a basic type in the map, at least 1.
     pub align: u64,
 }
@@ -51,9 +68,10 @@ pub(crate) struct Parts {
 impl Datatype {
     pub(crate) fn build(parts: Parts, contents: Contents, kind: Predefined) -> Result<Datatype> {
         let Parts { layout, signature, marks, align } = parts;
-        let (lb, ub) = match marks {
-            Some(bounds) => bounds,
-            None => (layout.lo, natural_upper_bound(&layout, align)?),
+        let lb = marks.lower.unwrap_or(layout.lo);
+        let ub = match marks.upper {
+            Some(upper) => upper,
+            None => natural_upper_bound(&layout, align)?,
         };
         narrow(i128::from(ub) - i128::from(lb))?;
         narrow(i128::from(layout.hi) - i128::from(layout.lo))?;
@@ -63,7 +81,7 @@ impl Datatype {
             signature: Arc::new(signature),
             lb,
             ub,
-            explicit: marks.is_some(),
+            marks,
             align,
             contents,
             kind,
@@ -176,7 +194,8 @@ impl Datatype {
     pub fn predefined_name(&self) -> Option<&'static str> {
         let handle = self.named_handle()?;
         let pair = || NAMED_PAIRS.iter().find(|pair| pair.handle == handle).map(|pair| pair.name);
-        self.basic().map(Basic::name).or_else(pair)
+        let bound = || abi::FORMER.iter().find(|it| it.value == handle.0 as i64).map(|it| it.name);
+        self.basic().map(Basic::name).or_else(pair).or_else(bound)
     }
 
     /// The handle of a named predefined type.
@@ -203,8 +222,8 @@ impl Datatype {
     }
 
     /// The explicit bounds in this type's map.
-    pub(crate) fn marks(&self) -> Option<(i64, i64)> {
-        self.explicit.then_some((self.lb, self.ub))
+    pub(crate) fn marks(&self) -> Marks {
+        self.marks
     }
 }
 

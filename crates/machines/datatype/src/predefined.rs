@@ -2,7 +2,7 @@
 
 use crate::basic::{Basic, FIRST_HANDLE, HANDLES, NAMED_PAIRS};
 use crate::contents::{Contents, Form};
-use crate::datatype::{Datatype, Parts, Predefined};
+use crate::datatype::{Datatype, Marks, Parts, Predefined};
 use crate::layout::{Layout, SeqBuilder};
 use crate::signature::Signature;
 use abi::{Error, Result};
@@ -17,6 +17,11 @@ static NAMED: LazyLock<Box<[Option<Arc<Datatype>>]>> = LazyLock::new(|| {
     for pair in NAMED_PAIRS {
         let contents = Contents::named(pair.handle);
         table[pair.handle.0 - FIRST_HANDLE] = build_pair(pair.value, pair.index, contents).ok().map(Arc::new);
+    }
+    let bounds =
+        [(abi::LB, Marks { lower: Some(0), upper: None }), (abi::UB, Marks { lower: None, upper: Some(0) })];
+    for (handle, marks) in bounds {
+        table[handle.0 - FIRST_HANDLE] = build_bound(handle, marks).ok().map(Arc::new);
     }
     table.into()
 });
@@ -149,10 +154,17 @@ fn build_basic(basic: Basic) -> Result<Datatype> {
     let parts = Parts {
         layout: Layout::run(0, basic.size())?,
         signature: Signature::run(basic, 1)?,
-        marks: None,
+        marks: Marks::NONE,
         align: basic.align(),
     };
     Datatype::build(parts, Contents::named(basic.handle()), Predefined::Basic(basic))
+}
+
+/// A marker of MPI-1 (section 3.12.3 there): a type built from it has its bound where the marker is.
+fn build_bound(handle: abi::Datatype, marks: Marks) -> Result<Datatype> {
+    let parts =
+        Parts { layout: Layout::EMPTY, signature: Signature::concatenated([].into_iter())?, marks, align: 1 };
+    Datatype::build(parts, Contents::named(handle), Predefined::Bound)
 }
 
 /// A C structure of a value and an index.
@@ -165,7 +177,7 @@ fn build_pair(value: Basic, index: Basic, contents: Contents) -> Result<Datatype
     let parts = Parts {
         layout: layout.finish()?,
         signature: Signature::concatenated(members.into_iter())?,
-        marks: None,
+        marks: Marks::NONE,
         align: value.align().max(index.align()),
     };
     Datatype::build(parts, contents, Predefined::Pair { value, index })

@@ -66,6 +66,25 @@ fn every_datatype_constant_of_the_abi_is_a_type() {
 }
 
 #[test]
+fn markers_of_former_versions_set_one_bound() {
+    let struct_of = |parts: &[(i64, abi::Datatype)]| {
+        let lengths = vec![1; parts.len()];
+        let places: Vec<i64> = parts.iter().map(|part| part.0).collect();
+        let types: Vec<_> = parts.iter().map(|part| named(part.1).clone()).collect();
+        Datatype::create_struct(Ints::Large(&lengths), Ints::Large(&places), &types, Form::Classic).unwrap()
+    };
+    let bounds = |it: &Datatype| (it.lb(), it.ub(), it.size());
+    let both = struct_of(&[(-3, abi::LB), (0, abi::INT), (9, abi::UB)]);
+    assert_eq!(bounds(&both), (-3, 9, 4));
+    assert_eq!(bounds(&struct_of(&[(-3, abi::LB), (0, abi::INT)])), (-3, 4, 4));
+    assert_eq!(bounds(&struct_of(&[(4, abi::INT), (16, abi::UB)])), (4, 16, 4));
+    // A bound stays in types that are built from this one.
+    let three = Datatype::contiguous(3, &Arc::new(both), Form::Classic).unwrap();
+    assert_eq!(bounds(&three), (-3, 33, 12));
+    assert_eq!(named(abi::UB).predefined_name(), Some("MPI_UB"));
+}
+
+#[test]
 fn names_are_those_of_the_abi() {
     let pairs = NAMED_PAIRS.iter().map(|pair| (pair.name, pair.handle));
     for (name, handle) in Basic::ALL.iter().map(|b| (b.name(), b.handle())).chain(pairs) {

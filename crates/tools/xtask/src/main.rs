@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod book;
+mod cxx;
 mod fortran;
 mod header;
 mod man;
@@ -18,6 +19,7 @@ usage: cargo run -p xtask -- COMMAND
   fortran-checks DIRECTORY   writes a program for each interface that calls all procedures, and a C library that sees the calls
   status [--check]     writes docs/status.md, or checks that it is current
   book DIRECTORY       writes the sources of the book: the pages of docs/ and one page per function
+  cxx DIRECTORY        writes the headers of other ABIs that their C++ bindings are compiled with
   man DIRECTORY        writes one manual page per function to DIRECTORY/man3";
 
 fn main() -> ExitCode {
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
         ["fortran", directory] => fortran::write(&table, Path::new(directory)),
         ["fortran-checks", directory] => fortran::write_checks(&table, Path::new(directory)),
         ["book", directory] => book::write(&table, &root(), Path::new(directory)),
+        ["cxx", directory] => cxx::write_all(&table, Path::new(directory)),
         ["man", directory] => man::write(&table, Path::new(directory)),
         _ => Err(USAGE.to_string()),
     };

@@ -1,0 +1,324 @@
+// Functions of the program that the library calls: they take objects where functions in C take handles.
+#include "bindings.h"
+
+#include <map>
+#include <mutex>
+
+namespace MPI {
+namespace {
+
+// Calls with the object of a communicator, whose class tells what kind it is.
+template <class Call> int with(MPI_Comm comm, Call call) {
+    int inter = 0, topology = MPI_UNDEFINED;
+    if (comm != MPI_COMM_NULL) {
+        PMPI_Comm_test_inter(comm, &inter);
+        PMPI_Topo_test(comm, &topology);
+    }
+    if (inter) {
+        Intercomm object(comm);
+        return call(object);
+    }
+    if (topology == MPI_CART) {
+        Cartcomm object(comm);
+        return call(object);
+    }
+    if (topology == MPI_GRAPH) {
+        Graphcomm object(comm);
+        return call(object);
+    }
+    Intracomm object(comm);
+    return call(object);
+}
+
+// What a key was made with. Attributes outlive their key, so this stays.
+template <class Object, class CopyC, class DeleteC> struct Key {
+    CopyC *copy_c;
+    DeleteC *delete_c;
+    typename Object::Copy_attr_function *copy;
+    typename Object::Delete_attr_function *remove;
+    void *own;
+};
+
+typedef Key<Comm, MPI_Comm_copy_attr_function, MPI_Comm_delete_attr_function> CommKey;
+typedef Key<Datatype, MPI_Type_copy_attr_function, MPI_Type_delete_attr_function> TypeKey;
+typedef Key<Win, MPI_Win_copy_attr_function, MPI_Win_delete_attr_function> WinKey;
+
+template <class Key, class Object> int copied(Key *of, const Object &old, int key, void *in, void *out, int *flag) {
+    bool copies = false;
+    int code = of->copy(old, key, of->own, in, out, copies);
+    *flag = copies;
+    return code;
+}
+
+extern "C" int copy_comm(MPI_Comm old, int key, void *own, void *in, void *out, int *flag) {
+    CommKey *of = static_cast<CommKey *>(own);
+    if (!of->copy) return of->copy_c(old, key, of->own, in, out, flag);
+    return with(old, [=](Comm &object) { return copied(of, object, key, in, out, flag); });
+}
+
+extern "C" int delete_comm(MPI_Comm old, int key, void *value, void *own) {
+    CommKey *of = static_cast<CommKey *>(own);
+    if (!of->remove) return of->delete_c(old, key, value, of->own);
+    return with(old, [=](Comm &object) { return of->remove(object, key, value, of->own); });
+}
+
+extern "C" int copy_type(MPI_Datatype old, int key, void *own, void *in, void *out, int *flag) {
+    TypeKey *of = static_cast<TypeKey *>(own);
+    return of->copy ? copied(of, Datatype(old), key, in, out, flag) : of->copy_c(old, key, of->own, in, out, flag);
+}
+
+extern "C" int delete_type(MPI_Datatype old, int key, void *value, void *own) {
+    TypeKey *of = static_cast<TypeKey *>(own);
+    Datatype object(old);
+    return of->remove ? of->remove(object, key, value, of->own) : of->delete_c(old, key, value, of->own);
+}
+
+extern "C" int copy_win(MPI_Win old, int key, void *own, void *in, void *out, int *flag) {
+    WinKey *of = static_cast<WinKey *>(own);
+    return of->copy ? copied(of, Win(old), key, in, out, flag) : of->copy_c(old, key, of->own, in, out, flag);
+}
+
+extern "C" int delete_win(MPI_Win old, int key, void *value, void *own) {
+    WinKey *of = static_cast<WinKey *>(own);
+    Win object(old);
+    return of->remove ? of->remove(object, key, value, of->own) : of->delete_c(old, key, value, of->own);
+}
+
+// Error handlers in C++ by their handle: one in C gets no more than the object, which knows its handler.
+template <class Function> struct Handlers {
+    std::mutex lock;
+    std::map<MPI_Errhandler, Function *> all;
+
+    Errhandler add(MPI_Errhandler handler, Function *function) {
+        std::lock_guard<std::mutex> guard(lock);
+        all[handler] = function;
+        return Errhandler(handler);
+    }
+
+    Function *of(MPI_Errhandler handler) {
+        std::lock_guard<std::mutex> guard(lock);
+        typename std::map<MPI_Errhandler, Function *>::iterator found = all.find(handler);
+        PMPI_Errhandler_free(&handler);
+        return found == all.end() ? nullptr : found->second;
+    }
+};
+
+// Never destroyed: MPI_Finalize may be called after destructors.
+template <class Function> Handlers<Function> &handlers_of() {
+    static Handlers<Function> &all = *new Handlers<Function>;
+    return all;
+}
+
+// Calls a handler. MPICH's C function returns no error then, since its bindings call the handler for those that it returns.
+template <class Function, class Object> void handle_error(MPI_Errhandler handler, Object &object, int *code) {
+    Function *function = handlers_of<Function>().of(handler);
+#ifdef DIALECT_MPICH
+    int seen = *code;
+    code = &seen;
+#endif
+    if (function) function(object, code);
+}
+
+#ifdef DIALECT_MPICH
+#define HANDLED(code) *code = MPI_SUCCESS
+#else
+#define HANDLED(code)
+#endif
+
+extern "C" void comm_error(MPI_Comm *comm, int *code, ...) {
+    MPI_Errhandler handler;
+    PMPI_Comm_get_errhandler(*comm, &handler);
+    with(*comm, [=](Comm &object) { return handle_error<Comm::Errhandler_function>(handler, object, code), 0; });
+    HANDLED(code);
+}
+
+extern "C" void win_error(MPI_Win *win, int *code, ...) {
+    MPI_Errhandler handler;
+    PMPI_Win_get_errhandler(*win, &handler);
+    Win object(*win);
+    handle_error<Win::Errhandler_function>(handler, object, code);
+    HANDLED(code);
+}
+
+extern "C" void file_error(MPI_File *file, int *code, ...) {
+    MPI_Errhandler handler;
+    PMPI_File_get_errhandler(*file, &handler);
+    File object(*file);
+    handle_error<File::Errhandler_function>(handler, object, code);
+    HANDLED(code);
+}
+
+} // namespace
+
+Errhandler Comm::Create_errhandler(Errhandler_function *function) {
+    MPI_Errhandler made = MPI_ERRHANDLER_NULL;
+    raise(MPI_Comm_create_errhandler(comm_error, &made));
+    return handlers_of<Errhandler_function>().add(made, function);
+}
+
+Errhandler Win::Create_errhandler(Errhandler_function *function) {
+    MPI_Errhandler made = MPI_ERRHANDLER_NULL;
+    raise(MPI_Win_create_errhandler(win_error, &made));
+    return handlers_of<Errhandler_function>().add(made, function);
+}
+
+Errhandler File::Create_errhandler(Errhandler_function *function) {
+    MPI_Errhandler made = MPI_ERRHANDLER_NULL;
+    raise(MPI_File_create_errhandler(file_error, &made));
+    return handlers_of<Errhandler_function>().add(made, function);
+}
+
+#ifdef DIALECT_MPICH
+
+#define CREATE_KEYVAL(Class, Kind, Mpi) \
+    int Class::Create_keyval(Copy_attr_function *copy, Delete_attr_function *remove, void *own) { \
+        int key = MPI_KEYVAL_INVALID; \
+        raise(MPI_##Mpi##_create_keyval(copy ? copy_##Kind : nullptr, remove ? delete_##Kind : nullptr, &key, \
+                                        new Mpi##Key{nullptr, nullptr, copy, remove, own})); \
+        return key; \
+    }
+
+#else
+
+#define CREATE_KEYVAL(Class, Kind, Mpi) \
+    int Class::do_create_keyval(MPI_##Mpi##_copy_attr_function *copy_c, MPI_##Mpi##_delete_attr_function *remove_c, \
+                                Copy_attr_function *copy, Delete_attr_function *remove, void *own, int &key) { \
+        return MPI_##Mpi##_create_keyval(copy_##Kind, delete_##Kind, &key, new Mpi##Key{copy_c, remove_c, copy, remove, own}); \
+    }
+
+#endif
+
+CREATE_KEYVAL(Comm, comm, Comm)
+CREATE_KEYVAL(Datatype, type, Type)
+CREATE_KEYVAL(Win, win, Win)
+
+// Operations: the C library calls the function with an object of the datatype.
+#ifdef DIALECT_MPICH
+extern "C" MPI_User_function alhena_cxx_reduction_1;
+extern "C" void alhena_cxx_set_reduction_1(MPI_Op, User_function *);
+
+void Op::Init(User_function *function, bool commutes) {
+    raise(MPI_Op_create(alhena_cxx_reduction_1, commutes, &handle));
+    alhena_cxx_set_reduction_1(handle, function);
+}
+#else
+extern "C" MPI_User_function ompi_mpi_cxx_op_intercept;
+extern "C" void ompi_op_set_cxx_callback(MPI_Op, User_function *);
+
+void Op::Init(User_function *function, bool commutes) {
+    MPI_Op_create(ompi_mpi_cxx_op_intercept, commutes, &handle);
+    ompi_op_set_cxx_callback(handle, function);
+}
+#endif
+
+// Generalized requests.
+namespace {
+
+// As Open MPI's header has it, whose inline function makes it.
+struct Generalized {
+    void *own;
+    int (*query)(void *, Status &);
+    int (*free)(void *);
+    int (*cancel)(void *, bool);
+};
+
+int query(void *state, MPI_Status *status) {
+    Generalized *of = static_cast<Generalized *>(state);
+    Status object;
+    object.handle = *status;
+    int code = of->query(of->own, object);
+    *status = object.handle;
+    return code;
+}
+
+int release(void *state) {
+    Generalized *of = static_cast<Generalized *>(state);
+    int code = of->free(of->own);
+    delete of;
+    return code;
+}
+
+int cancel(void *state, int complete) {
+    Generalized *of = static_cast<Generalized *>(state);
+    return of->cancel(of->own, complete != 0);
+}
+
+} // namespace
+
+#ifdef DIALECT_MPICH
+Grequest Grequest::Start(Query_function *asks, Free_function *frees, Cancel_function *cancels, void *own) {
+    Grequest request;
+    raise(MPI_Grequest_start(query, release, cancel, new Generalized{own, asks, frees, cancels}, &request.handle));
+    return request;
+}
+#else
+extern "C" {
+int ompi_mpi_cxx_grequest_query_fn_intercept(void *state, MPI_Status *status) { return query(state, status); }
+int ompi_mpi_cxx_grequest_free_fn_intercept(void *state) { return release(state); }
+int ompi_mpi_cxx_grequest_cancel_fn_intercept(void *state, int complete) { return cancel(state, complete); }
+}
+#endif
+
+// Representations of data in files. They stay until the process ends, and so does what they were made with.
+namespace {
+
+template <class Convert, class Extent> struct Representation {
+    Convert *read;
+    Convert *write;
+    Extent *extent;
+    void *own;
+};
+
+#ifdef DIALECT_MPICH
+typedef int Converts(void *, Datatype &, int, void *, Offset, void *);
+typedef int Extends(const Datatype &, Aint &, void *);
+#define RESULT(call) return call
+#else
+typedef void Converts(void *, Datatype &, int, void *, Offset, void *);
+typedef void Extends(const Datatype &, Aint &, void *);
+#define RESULT(call) \
+    call; \
+    return MPI_SUCCESS
+#endif
+typedef Representation<Converts, Extends> Form;
+
+extern "C" int reads(void *data, MPI_Datatype type, int count, void *file, MPI_Offset at, void *own) {
+    Form *of = static_cast<Form *>(own);
+    Datatype object(type);
+    RESULT(of->read(data, object, count, file, at, of->own));
+}
+
+extern "C" int writes(void *data, MPI_Datatype type, int count, void *file, MPI_Offset at, void *own) {
+    Form *of = static_cast<Form *>(own);
+    Datatype object(type);
+    RESULT(of->write(data, object, count, file, at, of->own));
+}
+
+extern "C" int extends(MPI_Datatype type, MPI_Aint *extent, void *own) {
+    Form *of = static_cast<Form *>(own);
+    RESULT(of->extent(Datatype(type), *extent, of->own));
+}
+
+} // namespace
+
+void Register_datarep(const char *name, Converts *read, Converts *write, Extends *extent, void *own) {
+    raise(MPI_Register_datarep(name, reads, writes, extends, new Form{read, write, extent, own}));
+}
+
+#ifndef DIALECT_MPICH
+// Functions in C in the place of one or both, which are those that convert nothing.
+void Register_datarep(const char *name, MPI_Datarep_conversion_function *read, Converts *write, Extends *extent, void *own) {
+    MPI_Register_datarep(name, read, writes, extends, new Form{nullptr, write, extent, own});
+}
+
+void Register_datarep(const char *name, Converts *read, MPI_Datarep_conversion_function *write, Extends *extent, void *own) {
+    MPI_Register_datarep(name, reads, write, extends, new Form{read, nullptr, extent, own});
+}
+
+void Register_datarep(const char *name, MPI_Datarep_conversion_function *read, MPI_Datarep_conversion_function *write, Extends *extent,
+                      void *own) {
+    MPI_Register_datarep(name, read, write, extends, new Form{nullptr, nullptr, extent, own});
+}
+#endif
+
+} // namespace MPI
