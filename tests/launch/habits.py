@@ -77,8 +77,9 @@ def accepted():
 def fault_tolerance():
     for flags in (["--with-ft", "ulfm"], ["--enable-recovery"]):
         result = job(*flags, "-n", 1, "true")
-        expect(result.code != 0 and "fault tolerance" in result.err, result)
-        three_lines(result.err)
+        expect(result.code == 0 and not result.err, result)
+    result = job("--with-ft", "perhaps", "-n", 1, "true")
+    expect(result.code != 0 and "ulfm" in result.err, result)
     expect(job("--with-ft", "no", "-n", 1, "true").code == 0, "--with-ft no")
 
 

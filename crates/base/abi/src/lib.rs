@@ -5,11 +5,13 @@
 
 pub mod constants;
 mod error;
+pub mod extension;
 mod handle;
 mod status;
 
 pub use constants::*;
 pub use error::{Error, Result};
+pub use extension::{ERR_PROC_FAILED, ERR_PROC_FAILED_PENDING, ERR_REVOKED};
 pub use handle::*;
 pub use status::Status;
 

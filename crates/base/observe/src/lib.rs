@@ -287,7 +287,12 @@ impl Section {
 
     /// A reader: asks the rank for what it has now. `question` is another one each time, and not 0.
     pub fn ask(&self, question: u64) {
-        live::ask(self.live_words()).store(question, Release);
+        live::set_question(self.live_words(), question);
+    }
+
+    /// The launcher: it has sent the rank something, which that reads when it makes progress.
+    pub fn call(&self) {
+        live::call(self.live_words());
     }
 
     /// A reader: no answer is wanted any more.
@@ -372,6 +377,11 @@ thread_local! {
 /// looked). Of a wait in which the program was called, that has waited itself, each nanosecond counts once.
 pub fn waited() -> u64 {
     WAITED.get()
+}
+
+/// Whether the launcher has called this process since it was last asked.
+pub fn take_call() -> bool {
+    LIVE.get().is_some_and(|words| live::take_call(words))
 }
 
 /// A thread of this process that waits while waits are measured; its time counts until this is dropped.

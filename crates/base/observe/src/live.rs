@@ -87,19 +87,41 @@ pub struct Shown {
 }
 
 /// The question that stands where no reader asks one, in a rank that measures its own waits.
-pub const OWN: u64 = u64::MAX;
+pub const OWN: u64 = !CALL;
 
 /// The owner: puts that question, and has answered it.
 pub fn ask_oneself(words: &[AtomicU64]) {
     // A reader may ask already.
-    if words[0].compare_exchange(0, OWN, Relaxed, Relaxed).is_ok() {
+    let unless_asked = |word: u64| (word & !CALL == 0).then_some(word | OWN);
+    if words[0].fetch_update(Relaxed, Relaxed, unless_asked).is_ok() {
         words[1].store(OWN, Relaxed);
     }
 }
 
-/// The word of the reader.
+/// The word of the readers: the question of a tool, and whether the launcher calls.
 pub fn ask(words: &[AtomicU64]) -> &AtomicU64 {
     &words[0]
+}
+
+/// The launcher has sent something that the rank should read. Lies beside a tool's question.
+const CALL: u64 = 1 << 63;
+
+/// A tool: its question, or that it has none.
+pub fn set_question(words: &[AtomicU64], question: u64) {
+    let with = |word: u64| Some(word & CALL | question & !CALL);
+    // Release: pairs with the owner's load in `write`. The function never refuses.
+    let _ = words[0].fetch_update(Release, Relaxed, with);
+}
+
+/// The launcher calls.
+pub fn call(words: &[AtomicU64]) {
+    // Release: pairs with `take_call`.
+    words[0].fetch_or(CALL, Release);
+}
+
+/// The owner: whether the launcher has called since it was last asked.
+pub fn take_call(words: &[AtomicU64]) -> bool {
+    words[0].load(Relaxed) & CALL != 0 && words[0].fetch_and(!CALL, Acquire) & CALL != 0
 }
 
 /// The owner: the last question that was answered.
@@ -109,7 +131,7 @@ pub fn answered(words: &[AtomicU64]) -> u64 {
 
 /// The owner: writes what it has; one thread at a time. `at`: now. `each` passes all lines on; those without room are counted alone.
 pub fn write(words: &[AtomicU64], at: u64, figures: &Figures, each: impl FnOnce(&mut dyn FnMut(Line))) {
-    let asked = words[0].load(Acquire);
+    let asked = words[0].load(Acquire) & !CALL;
     let [head, numbers, _, counts, places] = parts(words);
     // A reader that sees one of the new words sees that nothing is answered.
     head[2].store(0, Relaxed);
@@ -244,6 +266,22 @@ mod tests {
         assert_eq!((shown.answered, shown.at, shown.figures, shown.counts), (7, 99, figures, [1; 5]));
         assert_eq!(shown.lines, (0..5).map(line).collect::<Vec<_>>());
         assert_eq!(answered(&words), 7);
+    }
+
+    #[test]
+    fn a_call_of_the_launcher_and_the_question_of_a_tool_lie_beside_each_other() {
+        let words = empty();
+        assert!(!take_call(&words));
+        call(&words);
+        set_question(&words, 7);
+        set_question(&words, 0);
+        assert!(take_call(&words) && !take_call(&words));
+        set_question(&words, 9);
+        call(&words);
+        write(&words, 1, &Figures::default(), |_| {});
+        assert_eq!(answered(&words), 9);
+        assert!(take_call(&words));
+        assert_eq!(ask(&words).load(Relaxed), 9);
     }
 
     #[test]

@@ -131,6 +131,20 @@ pub fn poll_if_due<S: Linked>(state: &mut S) {
     }
 }
 
+/// The launcher has announced that `peer` has failed, whatever its transport knows. What it had sent is handed over before.
+pub fn has_failed<S: Linked>(state: &mut S, peer: Peer) {
+    /// Polls at most: the others go on sending.
+    const MOST: u32 = 4096;
+    for _ in 0..MOST {
+        if state.poll() == 0 {
+            break;
+        }
+    }
+    // Nothing is left to be sent to it, nor to be called.
+    state.p2p().bml.has_ended(peer);
+    Frames(state).on_event(Event::PeerLost(peer));
+}
+
 /// As [`P2p::isend`], after a poll where the message layer wants one.
 ///
 /// # Errors

@@ -102,7 +102,7 @@ mod wait;
 
 pub use active::{Active, Head, MAX_WORDS, Message, Refused};
 pub use classes::{
-    Classes, Handler, Linked, begin_send, isend, poll, poll_if_due, recv_now, send_copied_now,
+    Classes, Handler, Linked, begin_send, has_failed, isend, poll, poll_if_due, recv_now, send_copied_now,
 };
 pub use domain::{
     Attempt, Domain, Guard, News, Owner, PlainGuard, Token, close_in_children, enter, enter_any, enter_plain,

@@ -219,6 +219,11 @@ impl P2p {
         }
     }
 
+    /// Nothing is matched any more in a context; see [`Ob1::revoke`]. Networks that match know no such thing.
+    pub fn revoke(&mut self, context: u32) {
+        self.layer.ob1.revoke(&mut self.bml, context);
+    }
+
     /// The end of `peer` is looked for, too, at the next look.
     pub fn await_once(&mut self, peer: Peer) {
         self.losses.once.insert(peer);

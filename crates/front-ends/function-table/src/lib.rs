@@ -93,6 +93,7 @@ const CHAPTERS: &[(&str, &str)] = &[
     ("abi", include_str!("../functions/abi.table")),
 ];
 
+const EXTENSIONS: &str = include_str!("../functions/extensions.table");
 const CALLBACKS: &str = include_str!("../functions/callbacks.table");
 
 /// Reads the whole table.
@@ -107,6 +108,16 @@ pub fn table() -> Result<Table, String> {
         chapters.push(parse::chapter(file, text, index, &mut functions)?);
     }
     Ok(Table { chapters, functions, callbacks: parse::callbacks(CALLBACKS)? })
+}
+
+/// The functions beyond the standard, whose names begin with `MPIX_`: C alone has them, in the header `mpi-ext.h`.
+///
+/// # Errors
+/// As [`table`].
+pub fn extensions() -> Result<Table, String> {
+    let mut functions = Vec::new();
+    let chapter = parse::chapter("extensions", EXTENSIONS, 0, &mut functions)?;
+    Ok(Table { chapters: vec![chapter], functions, callbacks: Vec::new() })
 }
 
 /// A number for the order and the prototypes of all functions. The standard front-end states it beside its table of addresses,

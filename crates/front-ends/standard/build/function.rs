@@ -4,15 +4,15 @@ use function_table::{Argument, Direction, Entry, Function, Mark, OnObject, Shape
 
 use crate::argument::{Parameter, Value, parameter};
 
-/// The Rust source of `entry`.
-pub fn generate(entry: Entry<'_>) -> String {
+/// The Rust source of `entry`, whose names begin with `MPI`, or with `MPIX` beyond the standard.
+pub fn generate(entry: Entry<'_>, prefix: &str) -> String {
     let function = entry.function;
     let parameters: Vec<Parameter> =
         function.arguments.iter().map(|argument| parameter(function, argument, entry.wide)).collect();
     match function.returns {
         Some(kind) => plain(entry, &parameters, kind.rust, &function.target),
         _ if function.is_tool() => tool(entry, &parameters),
-        _ => raising(entry, &parameters),
+        _ => raising(entry, &parameters, prefix),
     }
 }
 
@@ -32,17 +32,19 @@ fn tool(entry: Entry<'_>, parameters: &[Parameter]) -> String {
 }
 
 /// A function whose errors go to the handler of an object.
-fn raising(entry: Entry<'_>, parameters: &[Parameter]) -> String {
+fn raising(entry: Entry<'_>, parameters: &[Parameter], prefix: &str) -> String {
     let name = entry.name();
     let on = on(entry.function);
-    let given = given(entry, parameters);
+    let given = given(entry, parameters, prefix);
     let work = work(entry, parameters, &entry.function.target);
     let body = format!("answer({on}, || {given}, || {{ {work} }})");
     let stack = parameters.len().saturating_sub(in_registers());
     let crossing = crossing(parameters);
     match &entry.function.fast {
         None => {
-            format!("entry! {{ MPI_{name}, PMPI_{name}, body_{name}, {stack}, ({crossing}) {{ {body} }} }}\n")
+            format!(
+                "entry! {{ {prefix}_{name}, P{prefix}_{name}, body_{name}, {stack}, ({crossing}) {{ {body} }} }}\n"
+            )
         }
         Some(fast) => {
             let lines = [Some(fast), entry.function.second.as_ref()];
@@ -55,7 +57,7 @@ fn raising(entry: Entry<'_>, parameters: &[Parameter]) -> String {
                 names.push(format!("{kind}_{name}"));
             }
             text + &format!(
-                "entry! {{ MPI_{name}, PMPI_{name}, [{}], long_{name}, body_{name}, {stack}, ({crossing}) {{ {body} }} }}\n",
+                "entry! {{ {prefix}_{name}, P{prefix}_{name}, [{}], long_{name}, body_{name}, {stack}, ({crossing}) {{ {body} }} }}\n",
                 names.join(" ")
             )
         }
@@ -63,8 +65,8 @@ fn raising(entry: Entry<'_>, parameters: &[Parameter]) -> String {
 }
 
 /// The function's name and its arguments with a word for each, as `ffi::Call` reads them.
-fn signature(entry: Entry<'_>, parameters: &[Parameter]) -> String {
-    let mut text = format!("MPI_{}", entry.name());
+fn signature(entry: Entry<'_>, parameters: &[Parameter], prefix: &str) -> String {
+    let mut text = format!("{prefix}_{}", entry.name());
     for (argument, parameter) in entry.function.arguments.iter().zip(parameters) {
         text += &format!(" {}:{}", argument.name, shown(argument, parameter));
     }
@@ -85,7 +87,7 @@ fn shown(argument: &Argument, parameter: &Parameter) -> &'static str {
 }
 
 /// What the function was given, as `ffi::Given`.
-fn given(entry: Entry<'_>, parameters: &[Parameter]) -> String {
+fn given(entry: Entry<'_>, parameters: &[Parameter], prefix: &str) -> String {
     let value = |Parameter { name, crossing, .. }: &Parameter| match crossing.as_str() {
         "i32" | "i64" | "abi::Aint" | "abi::Offset" => format!("{name} as i64 as u64"),
         "f64" => format!("{name}.to_bits()"),
@@ -97,7 +99,7 @@ fn given(entry: Entry<'_>, parameters: &[Parameter]) -> String {
     format!(
         "\n// SAFETY: the caller keeps MPI's contract for strings.\n\
          unsafe {{ ffi::Given::new({:?}, [{}]) }}",
-        signature(entry, parameters),
+        signature(entry, parameters, prefix),
         values.join(", ")
     )
 }

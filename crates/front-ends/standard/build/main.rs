@@ -11,7 +11,10 @@ fn main() {
     println!("cargo::rerun-if-changed=build");
     name_the_library();
     let table = function_table::table().expect("the function table is well-formed");
-    let mut text: String = table.entries().map(function::generate).collect();
+    let extensions = function_table::extensions().expect("the table of extensions is well-formed");
+    let standard = table.entries().map(|entry| function::generate(entry, "MPI"));
+    let beyond = extensions.entries().map(|entry| function::generate(entry, "MPIX"));
+    let mut text: String = standard.chain(beyond).collect();
     text += &for_front_ends(&table);
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     fs::write(out.join("functions.rs"), text).expect("cargo's OUT_DIR is writable");

@@ -6,6 +6,7 @@ use ffi::Call;
 use files::FILES;
 use objects::domain::{Mode, Token, enter_any, mode};
 use objects::errhandler::{CALLED, Handler};
+use objects::failures::outward;
 use objects::handle::{self, Kind};
 use objects::state::State;
 use windows::WINDOWS;
@@ -47,6 +48,7 @@ pub enum Raised {
 #[cold]
 pub fn raise(on: On, error: Error, call: Call<'_>) -> Raised {
     let mut token = enter_any();
+    let error = Error { class: outward(error.class), ..error };
     let on = if error.on == abi::Comm(0) { on } else { owner(error.on.0) };
     let (handler, handle) = find(&mut token, on);
     let failure = note(&mut token.lock(), on, error, call.function());

@@ -89,6 +89,7 @@ pub fn plan(line: CommandLine) -> Result<Planned, UsageError> {
         stack_traces: job.stack_traces,
         stacks_on_crash: job.stacks_on_crash,
         cleanup: job.cleanup,
+        survives: job.survives,
         print_exit_codes: job.print_exit_codes,
         verbosity: job.verbosity,
         ..usual

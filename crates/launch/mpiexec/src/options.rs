@@ -59,6 +59,8 @@ pub struct JobOptions {
     pub stacks_on_crash: bool,
     /// End the job when one rank fails.
     pub cleanup: bool,
+    /// Go on when ranks fail (`-with-ft ulfm`).
+    pub survives: bool,
     /// `-print-all-exitcodes`.
     pub print_exit_codes: bool,
     /// `-v`, `-q`.
@@ -142,6 +144,7 @@ impl Default for JobOptions {
             stack_traces: false,
             stacks_on_crash: false,
             cleanup: true,
+            survives: false,
             print_exit_codes: false,
             verbosity: Verbosity::Normal,
             universe: None,

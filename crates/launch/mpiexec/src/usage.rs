@@ -58,15 +58,6 @@ pub enum UsageError {
     },
     /// A section of the command line without a program.
     NoProgram,
-    /// Something that this version cannot do.
-    Unsupported {
-        /// What was asked for.
-        what: &'static str,
-        /// Why not.
-        seen: &'static str,
-        /// What to do instead.
-        next: &'static str,
-    },
     /// A file that belongs to the installation is not there.
     NotInstalled {
         /// Its place in it.
@@ -161,9 +152,6 @@ impl fmt::Display for UsageError {
                 "reading the command line: no program to start\n  seen: only flags\n  \
                  next: write `mpiexec -n 4 ./program`; {help}"
             ),
-            UsageError::Unsupported { what, seen, next } => {
-                write!(f, "reading the command line: {what} is not supported\n  seen: {seen}\n  next: {next}")
-            }
             UsageError::NotInstalled { file } => write!(
                 f,
                 "loading a tool into the ranks: not possible\n  seen: this mpiexec has no {file} beside it\n  \

@@ -38,6 +38,9 @@ mca::params! {
         initial_errhandler: InitialErrhandler = "mpi_errors_are_fatal";
         /// Report which transport carries messages to whom, and why (`-report` of mpiexec).
         report: mca::Bool = "false";
+        /// Go on when a process of the job fails: operations that need it give MPIX_ERR_PROC_FAILED (`-with-ft ulfm` of mpiexec, which sees to
+        /// the rest).
+        ft_enable: mca::Bool = "false";
         /// What mpiexec does about ranks that wait for each other for good (`-deadlock` of mpiexec).
         deadlock: Deadlock = "end";
         /// How long a rank has to wait until mpiexec looks whether it does so for good.

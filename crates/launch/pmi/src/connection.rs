@@ -5,9 +5,11 @@ use std::io::{self, ErrorKind};
 use std::mem::MaybeUninit;
 use std::net::TcpStream;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::time::Duration;
 
 use connect::{Session, Urgent};
 
+use crate::protocol::FAILED;
 use crate::wire::{Line, LineBuffer};
 use crate::{Error, scm};
 
@@ -17,6 +19,8 @@ pub(crate) struct Connection {
     input: LineBuffer,
     /// Descriptors that came with messages and were not taken yet.
     descriptors: VecDeque<OwnedFd>,
+    /// Ranks that have failed, of which the server has informed this process beside its answers.
+    failed: Vec<u32>,
     /// What protects a connection that crosses a network.
     channel: Option<Box<Channel>>,
 }
@@ -69,7 +73,13 @@ impl Connection {
     }
 
     fn new(socket: OwnedFd) -> Connection {
-        Connection { socket, input: LineBuffer::default(), descriptors: VecDeque::new(), channel: None }
+        Connection {
+            socket,
+            input: LineBuffer::default(),
+            descriptors: VecDeque::new(),
+            failed: Vec::new(),
+            channel: None,
+        }
     }
 
     /// This side's last word, where the connection is protected.
@@ -107,12 +117,27 @@ impl Connection {
             match self.input.next_line() {
                 Ok(Some(bytes)) => {
                     let text = std::str::from_utf8(bytes).map_err(|_| Error::protocol(step, "not text"))?;
-                    return Ok(Reply(text.to_owned()));
+                    match failed_rank(text) {
+                        Some(rank) => self.failed.push(rank),
+                        None => return Ok(Reply(text.to_owned())),
+                    }
                 }
                 Ok(None) => self.fill(step)?,
                 Err(_) => return Err(Error::protocol(step, "a line without end")),
             }
         }
+    }
+
+    /// Ranks of which the server has informed this process that they have failed, since the last call, in the order of its words. Does
+    /// not wait. Nothing may be asked of the server meanwhile.
+    pub(crate) fn take_failed(&mut self) -> Vec<u32> {
+        let socket = self.socket.as_raw_fd();
+        let is_readable = || platform::descriptor::wait_readable(socket, Some(Duration::ZERO));
+        while is_readable() && self.fill("failures").is_ok() {}
+        while let Ok(Some(bytes)) = self.input.next_line() {
+            self.failed.extend(std::str::from_utf8(bytes).ok().and_then(failed_rank));
+        }
+        std::mem::take(&mut self.failed)
     }
 
     /// Sends `text` and waits for the line called `answer`.
@@ -184,6 +209,12 @@ impl AsRawFd for Connection {
     fn as_raw_fd(&self) -> RawFd {
         self.socket.as_raw_fd()
     }
+}
+
+/// The rank of a line about a failure.
+fn failed_rank(line: &str) -> Option<u32> {
+    let line = Line::from_text(line);
+    if line.command() == FAILED { line.number("rank") } else { None }
 }
 
 /// The inode of `fd` if it is an open socket.

@@ -1,6 +1,6 @@
 //! A rank's membership in its job, and what it can ask its launcher for.
 
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use platform::memory_file::MemoryFile as Segment;
 
@@ -9,6 +9,7 @@ use crate::abort::Abort;
 use crate::foreign::{Foreign, Whose};
 use crate::lost::Suspicions;
 use crate::native::Native;
+use crate::protocol::ACCUSE;
 use crate::space::Space;
 use crate::star::Star;
 
@@ -205,6 +206,32 @@ impl Job {
             Service::Native(native) if self.node_of.iter().any(|&node| node != self.node_of[0]) => {
                 Some(Suspicions { launcher: native.connection.as_raw_fd() })
             }
+            _ => None,
+        }
+    }
+
+    /// Ranks that have failed, as far as the launcher has informed this process since the last call, in the order in which it informs
+    /// all; none while another thread waits in a fence.
+    pub fn take_failed(&mut self) -> Vec<u32> {
+        match &mut self.service {
+            Service::Native(native) => native.connection.take_failed(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Has the launcher end a rank that this process does not reach any more, and that has not said goodbye: no rank may take it for
+    /// failed while it goes on.
+    pub fn accuse(&mut self, rank: u32) {
+        if let Service::Native(native) = &mut self.service {
+            // Where the launcher is gone, so is the job.
+            let _ = native.connection.send("failures", &format!("cmd={ACCUSE} rank={rank}\n"));
+        }
+    }
+
+    /// What is readable when the launcher has sent something.
+    pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        match &self.service {
+            Service::Native(native) => Some(native.connection.as_fd()),
             _ => None,
         }
     }

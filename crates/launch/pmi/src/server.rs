@@ -8,7 +8,9 @@ use std::collections::HashMap;
 use crate::wireup::{self, Record};
 
 use crate::lost::Suspicion;
-use crate::protocol::{FENCE, HELLO, JOB, LAUNCH, PROTOCOL, PUT, REPORT, STATE, SUSPECT, TABLE};
+use crate::protocol::{
+    ACCUSE, FAILED, FENCE, HELLO, JOB, LAUNCH, PROTOCOL, PUT, REPORT, STATE, SUSPECT, TABLE,
+};
 use crate::wire::{Line, MAX_KEY, MAX_KVS_NAME, MAX_VALUE, escape, unescape};
 
 /// How far a rank has come.
@@ -47,6 +49,8 @@ pub enum Event {
     Fence(Vec<(String, String)>, Vec<u8>),
     /// The host of another rank does not answer this one.
     Suspect(Suspicion),
+    /// The rank does not reach this one of the job any more.
+    Accuse(u32),
     /// The rank wants another job started, and has sent a socket along.
     Launch,
     /// The rank asks the name service, which is another process's.
@@ -70,6 +74,8 @@ pub struct Server {
     ranks: Vec<Client>,
     universe: Option<u32>,
     in_barrier: usize,
+    /// Ranks that have failed and are in no barrier: none waits for them.
+    missing: usize,
     /// Replies that are to be sent: rank and text.
     pub outbox: Vec<(usize, String)>,
     /// What our own ranks get at the end of a barrier, and which of them.
@@ -82,6 +88,8 @@ struct Client {
     programs: u32,
     app: usize,
     in_barrier: bool,
+    /// It has failed, and the job goes on.
+    has_failed: bool,
     /// Our own library is there, which gets a table.
     wants_table: bool,
     /// Inside a message of several lines (`mcmd=spawn` up to `endcmd`).
@@ -96,6 +104,7 @@ impl Server {
             programs: 0,
             app,
             in_barrier: false,
+            has_failed: false,
             wants_table: false,
             in_spawn: false,
         };
@@ -109,6 +118,7 @@ impl Server {
             ranks: app_of.iter().map(client).collect(),
             universe,
             in_barrier: 0,
+            missing: 0,
             outbox: Vec::new(),
             handout: None,
         }
@@ -128,6 +138,7 @@ impl Server {
             if !std::mem::take(&mut self.ranks[rank].in_barrier) {
                 continue;
             }
+            self.missing += usize::from(self.ranks[rank].has_failed);
             match (std::mem::take(&mut self.ranks[rank].wants_table), table.is_empty()) {
                 (false, _) => self.reply(rank, "cmd=barrier_out rc=0".to_owned()),
                 (true, true) => self.reply(rank, format!("cmd={TABLE} bytes=0")),
@@ -207,6 +218,7 @@ impl Server {
                 self.ranks[rank].phase = if active { Phase::Active } else { Phase::Finalized };
             }
             LAUNCH => return Event::Launch,
+            ACCUSE => return line.number("rank").map_or(Event::None, Event::Accuse),
             SUSPECT => return Suspicion::parse(line).map_or(Event::None, Event::Suspect),
             REPORT => return Event::Report(unescape(line.get_rest("text").unwrap_or("")).into_owned()),
             "init" => return self.init(rank, line),
@@ -326,7 +338,30 @@ impl Server {
         if !std::mem::replace(&mut self.ranks[rank].in_barrier, true) {
             self.in_barrier += 1;
         }
-        if self.in_barrier == self.ranks.len() {
+        self.end_barrier()
+    }
+
+    /// The rank of this host has failed, and the job goes on: barriers do not wait for it, and it is finalized.
+    pub fn has_failed(&mut self, rank: usize) -> Event {
+        let client = &mut self.ranks[rank];
+        if std::mem::replace(&mut client.has_failed, true) {
+            return Event::None;
+        }
+        client.phase = Phase::Finalized;
+        self.missing += usize::from(!client.in_barrier);
+        self.end_barrier()
+    }
+
+    /// Informs the ranks of this host that are inside MPI that a rank of the job has failed; which they are.
+    pub fn announce(&mut self, failed: u32) -> Vec<usize> {
+        let active = |rank: &usize| self.ranks[*rank].phase == Phase::Active;
+        let informed: Vec<usize> = (0..self.ranks.len()).filter(active).collect();
+        informed.iter().for_each(|&rank| self.reply(rank, format!("cmd={FAILED} rank={failed}")));
+        informed
+    }
+
+    fn end_barrier(&mut self) -> Event {
+        if self.in_barrier > 0 && self.in_barrier + self.missing == self.ranks.len() {
             self.in_barrier = 0;
             let record = std::mem::take(&mut self.record).encode();
             match &mut self.fresh {
@@ -394,6 +429,25 @@ mod tests {
     fn say(server: &mut Server, rank: usize, line: &str) -> Vec<(usize, String)> {
         server.handle(rank, line.as_bytes());
         std::mem::take(&mut server.outbox)
+    }
+
+    #[test]
+    fn a_barrier_does_not_wait_for_a_rank_that_has_failed() {
+        let mut server = server(3);
+        for rank in 0..3 {
+            say(&mut server, rank, "cmd=init pmi_version=1");
+        }
+        say(&mut server, 2, "cmd=barrier_in");
+        // One that is in the barrier counts until that is over.
+        server.has_failed(2);
+        assert!(say(&mut server, 0, "cmd=barrier_in").is_empty());
+        assert_eq!(say(&mut server, 1, "cmd=barrier_in").len(), 3);
+        assert!(say(&mut server, 0, "cmd=barrier_in").is_empty());
+        server.has_failed(1);
+        server.has_failed(1);
+        assert_eq!(std::mem::take(&mut server.outbox).len(), 1);
+        assert_eq!(say(&mut server, 0, "cmd=barrier_in").len(), 1);
+        assert_eq!(server.announce(1), [0]);
     }
 
     #[test]

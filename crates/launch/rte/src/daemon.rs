@@ -204,6 +204,7 @@ fn prepare(host: u32, order: Order, segment_bytes: pmi::SegmentBytes) -> Result<
         stack_traces: order.stack_traces,
         stacks_on_crash: order.stacks_on_crash,
         cleanup: order.cleanup,
+        survives: order.survives,
         print_exit_codes: false,
         verbosity: order.verbosity,
         hosts: order.hosts.into_iter().map(|name| Host { name, local: false }).collect(),

@@ -40,6 +40,8 @@ pub struct JobSpec {
     pub stacks_on_crash: bool,
     /// End the whole job when one rank fails (`-disable-auto-cleanup` turns it off).
     pub cleanup: bool,
+    /// The others go on when one rank fails, and are informed of it (`-with-ft ulfm`).
+    pub survives: bool,
     /// Print the exit code of every rank at the end.
     pub print_exit_codes: bool,
     /// How much the launcher prints about itself.
@@ -223,6 +225,7 @@ impl JobSpec {
             stack_traces: false,
             stacks_on_crash: false,
             cleanup: true,
+            survives: false,
             print_exit_codes: false,
             verbosity: Verbosity::default(),
             hosts: Vec::new(),

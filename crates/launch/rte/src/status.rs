@@ -28,3 +28,13 @@ impl Status {
         }
     }
 }
+
+/// mpiexec's exit code of a job that has gone on without ranks that failed: 0 where a rank has ended well, for failures that the program
+/// has survived do not count; else the code of the first rank that has not.
+pub fn code_of_survivors(statuses: &[Option<Status>]) -> u8 {
+    let mut known = statuses.iter().flatten();
+    if known.clone().any(|status| *status == Status::Exited(0)) {
+        return 0;
+    }
+    known.find(|status| **status != Status::Exited(0)).map_or(0, |status| status.code())
+}

@@ -33,8 +33,10 @@ impl<B: FastPath> MessageLayer<B> for Ob1 {
                 self.finish(btl, id, Done::cancelled(owner));
             }
             State::Send(send) if send.stage == SendStage::Queued => {
+                let context = send.to.context;
                 self.peers.entry(send.to.peer).forget(id);
-                self.finish(btl, id, Done::cancelled(owner));
+                let done = self.taken_back(context, owner);
+                self.finish(btl, id, done);
             }
             State::Send(send) if send.stage == SendStage::Offered && send.cancel == Cancel::No => {
                 send.cancel = Cancel::Asked;
@@ -87,9 +89,12 @@ impl Ob1 {
             self.counts.bad_frames += 1;
             return;
         };
-        let owner = send.to.owner;
+        let (owner, context) = (send.to.owner, send.to.context);
         match (cancelled, send.stage) {
-            (true, SendStage::Offered) => self.finish(btl, id, Done::cancelled(owner)),
+            (true, SendStage::Offered) => {
+                let done = self.taken_back(context, owner);
+                self.finish(btl, id, done);
+            }
             (false, SendStage::Finished) => self.finish(btl, id, Done::sent(owner)),
             (false, _) => send.cancel = Cancel::No,
             (true, _) => self.counts.bad_frames += 1,

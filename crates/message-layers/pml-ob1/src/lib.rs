@@ -62,6 +62,7 @@ mod posted;
 mod progress;
 mod receive;
 mod request;
+mod revoke;
 mod send;
 mod transfer;
 mod turn;
@@ -71,7 +72,7 @@ mod variables;
 pub use params::Ob1Params;
 pub use variables::VARIABLES;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use abi::{Error, Status};
 use btl::{FastPath, Peer};
@@ -158,6 +159,8 @@ pub struct Ob1 {
     /// Lost peers that the owner has not asked for.
     lost: Vec<Peer>,
     notices: Notices,
+    /// Contexts in which nothing is matched any more.
+    revoked: BTreeSet<u32>,
     config: Config,
 }
 
@@ -187,6 +190,7 @@ impl Ob1 {
             serial: 0,
             lost: Vec::new(),
             notices: Notices::default(),
+            revoked: BTreeSet::new(),
             config,
         }
     }

@@ -25,6 +25,9 @@ impl<B: FastPath> Receives<B> for Ob1 {
         {
             return self.insert(pattern.owner, State::Done(Done::lost(pattern.owner)));
         }
+        if self.is_revoked(pattern.context) {
+            return self.insert(pattern.owner, State::Done(Done::revoked(pattern.owner)));
+        }
         let post = Post { envelope, peer: pattern.peer, data: into };
         let id = self.insert(pattern.owner, State::Posted(post))?;
         self.posted.push(&envelope, id.0);

@@ -36,6 +36,9 @@ impl<B: FastPath> Sends<B> for Ob1 {
         if peer.lost {
             return self.insert(to.owner, State::Done(Done::lost(to.owner))).map(Some);
         }
+        if !self.revoked.is_empty() && self.revoked.contains(&to.context) {
+            return self.insert(to.owner, State::Done(Done::revoked(to.owner))).map(Some);
+        }
         peer.learn(btl, to.peer);
         let mut waits = peer.is_waiting();
         let eager = data.is_eager(btl, to.peer, peer) && !btl.congested(to.peer);

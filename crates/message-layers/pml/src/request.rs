@@ -129,6 +129,11 @@ impl Done {
         Done { status: Status::EMPTY, error: abi::ERR_PROC_ABORTED, owner }
     }
 
+    /// An operation in a context that was revoked.
+    pub const fn revoked(owner: u32) -> Done {
+        Done { status: Status::EMPTY, error: abi::ERR_REVOKED, owner }
+    }
+
     /// A receive that stored `stored` bytes of a message of `total`.
     #[inline(always)]
     pub const fn received(message: &Envelope, stored: u64, total: u64, owner: u32) -> Done {

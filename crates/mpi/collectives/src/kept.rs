@@ -74,6 +74,13 @@ pub fn forget(state: &mut State, comm: &Comm) {
     }
 }
 
+/// A communicator is revoked, or a process of it has failed: its calls go the way on which they find out.
+pub fn refuse(state: &mut State, comm: abi::Comm) {
+    if let Ok(kept) = find(state, comm) {
+        kept.direct = None;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Kept, Slot};

@@ -53,6 +53,7 @@ pub(super) fn set_up(
     }
     let mut guard = t.lock();
     let state = &mut *guard;
+    state.check_whole(comm)?;
     let mut running = kept::find(state, comm)?.spare(coll, comm);
     match running.set_up(state, coll, mode.start(), fill) {
         Ok(start) => {

@@ -348,7 +348,7 @@ impl Running {
     /// To be called each time that the call was advanced: reads the call log of the peers where it is time to; a call that
     /// differs from theirs fails.
     pub(super) fn compare_if_due(&mut self, state: &mut State) -> Result<()> {
-        if self.uses_area()
+        if (self.uses_area() || state.failures.any)
             && let Some(lost) = state.loss_in(self.comm(), None)
         {
             self.fail(lost, &mut state.p2p);

@@ -336,7 +336,7 @@ pub fn free(t: &mut Token, comm: &mut abi::Comm) -> Result<()> {
 fn bind(state: &mut State, comm: abi::Comm) {
     let State { p2p, comms, .. } = state;
     let Some(comm) = comms.find(comm).filter(|_| p2p.others().next().is_some()) else { return };
-    for &peer in comm.peers.iter().chain(comm.group.members()) {
+    for &peer in comm.addressed().iter().chain(comm.group.members()) {
         p2p.bind(btl::Peer(peer));
     }
 }
@@ -446,7 +446,7 @@ pub(super) fn answer(t: &mut Token, comm: abi::Comm, question: Question) -> Resu
 }
 
 /// As [`agree`], of processes that reduce their questions by `answer`.
-pub(super) fn agree_by(
+pub fn agree_by(
     t: &mut Token,
     party: Party,
     count: u32,
@@ -464,12 +464,25 @@ pub(super) fn agree_by(
 }
 
 /// Adds a communicator, which becomes one more user of its error handler.
-pub(super) fn add_comm(state: &mut State, comm: Comm) -> Result<abi::Comm> {
+pub fn add_comm(state: &mut State, comm: Comm) -> Result<abi::Comm> {
     let (errhandler, size) = (comm.errhandler, comm.size() as i64);
     let handle = state.comms.add(comm)?;
     state.errhandlers.acquire(errhandler);
     raise(state, COMM_CREATED, [handle.0 as i64, size, 0]);
+    if state.failures.any {
+        revoke_if_late(state, handle);
+    }
     Ok(handle)
+}
+
+/// Another process may have made the communicator and revoked it before it was here.
+#[cold]
+pub fn revoke_if_late(state: &mut State, comm: abi::Comm) {
+    let context = state.comms.find(comm).map(|comm| comm.context);
+    if context.is_some_and(|context| state.failures.early.remove(&context)) {
+        state.revoke(comm);
+        collectives::refuse(state, comm);
+    }
 }
 
 /// Takes a communicator out of the table, with what its collectives keep.

@@ -10,7 +10,7 @@
 #![allow(clippy::too_many_arguments, reason = "functions have the arguments of the MPI call")]
 
 pub mod acquaint;
-mod agreement;
+pub mod agreement;
 mod cart;
 mod create;
 mod dims;

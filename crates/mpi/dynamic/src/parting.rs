@@ -41,7 +41,7 @@ fn is_in_use(state: &State, is_such: impl Fn(&u32) -> bool) -> bool {
 
 /// Whether such a peer is in one of a communicator's groups.
 fn has(comm: &Comm, is_such: impl Fn(&u32) -> bool) -> bool {
-    comm.peers.iter().chain(comm.group.members()).any(is_such)
+    comm.addressed().iter().chain(comm.group.members()).any(is_such)
 }
 
 /// Waits for all processes that this one is still connected with, in `MPI_Finalize`.

@@ -16,6 +16,7 @@ pub use self::recv::{recv, recv_at_once, recv_soon};
 pub use self::sendrecv::{sendrecv, sendrecv_replace};
 use objects::comm::Comm;
 use objects::domain::{Attempt, Token, enter_plain};
+use objects::failures::REVOKED;
 use objects::handle::RequestKey;
 use objects::state::State;
 use objects::wait::wait_for_request;
@@ -318,6 +319,7 @@ pub fn start_both(
 pub fn target(comm: &Comm, dest: i32, tag: i32) -> Result<Option<SendTo>> {
     match addressee(comm, dest, tag) {
         Some(to) => Ok(Some(to)),
+        None if comm.is_revoked => Err(REVOKED),
         None if tag < 0 => Err(Error::new(abi::ERR_TAG, "a send tag must be between 0 and MPI_TAG_UB")),
         None if dest == abi::PROC_NULL => Ok(None),
         None => Err(Error::new(abi::ERR_RANK, "the destination lies outside the communicator")),
@@ -348,6 +350,7 @@ pub fn pattern(comm: &Comm, source: i32, tag: i32) -> Result<Option<Pattern>> {
     }
     let peer = match comm.peers.get(source as usize) {
         Some(&peer) => Some(btl::Peer(peer)),
+        None if comm.is_revoked => return Err(REVOKED),
         None if source == abi::ANY_SOURCE => None,
         None if source == abi::PROC_NULL => return Ok(None),
         None => return Err(Error::new(abi::ERR_RANK, "the source lies outside the communicator")),
@@ -358,7 +361,17 @@ pub fn pattern(comm: &Comm, source: i32, tag: i32) -> Result<Option<Pattern>> {
 /// Waits for a request of the PML and frees it.
 #[inline]
 pub fn finish(t: &mut Token, id: ReqId) -> Done {
-    wait_for_request(t, id, |state| state.take_awaited(id))
+    let done = wait_for_request(t, id, |state| state.take_awaited(id).or_else(|| state.pending(id)));
+    if done.error == abi::ERR_PROC_FAILED_PENDING { give_up(t, id, done) } else { done }
+}
+
+/// A receive of any process ends with the call, since one has failed that might have sent the message.
+#[cold]
+fn give_up(t: &mut Token, id: ReqId, pending: Done) -> Done {
+    let mut state = t.lock();
+    state.p2p.cancel(id);
+    state.p2p.detach(id);
+    Done { error: abi::ERR_PROC_FAILED, ..pending }
 }
 
 /// The error of a finished operation.
@@ -374,6 +387,10 @@ pub fn failure(done: &Done) -> Error {
     let what = match *error {
         abi::ERR_TRUNCATE => "the message is longer than the receive buffer",
         abi::ERR_PROC_ABORTED => "the peer is gone",
+        abi::ERR_PROC_FAILED | abi::ERR_PROC_FAILED_PENDING => {
+            "a process of the communicator has failed, which might have sent the message; MPIX_Comm_ack_failed acknowledges that"
+        }
+        abi::ERR_REVOKED => "a process has revoked the communicator",
         abi::ERR_NO_MEM => "no memory for the operation",
         abi::ERR_RMA_RANGE => "the operation reached memory that its target does not expose",
         abi::ERR_COUNT | abi::ERR_ROOT | abi::ERR_TYPE | abi::ERR_OP => {

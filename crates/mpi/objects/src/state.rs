@@ -16,6 +16,7 @@ use crate::buffer_pool::BufferPool;
 use crate::comm::contexts::Contexts;
 use crate::comm::{Comm, Comms};
 use crate::datatype::Types;
+use crate::failures::{Failures, REVOKED};
 use crate::params::Params;
 use crate::sessions::Sessions;
 use crate::tables::attributes::Keyvals;
@@ -44,6 +45,8 @@ pub struct State {
     pub due: VecDeque<fn(&mut engine::Token<State>)>,
     /// What a lost peer amounts to, for a process that has joined its job.
     pub on_loss: fn(&mut State, Peer),
+    /// What the failure of a rank amounts to, once the launcher has announced it.
+    pub on_failure: fn(&mut State, Peer),
     /// What follows every wait, while a tool has callbacks.
     pub after_wait: Option<fn(&mut engine::Token<State>)>,
     /// The algorithm of the latest call of each collective.
@@ -58,6 +61,8 @@ pub struct State {
     pub(crate) polls: u32,
     /// Peers that are lost.
     pub lost: Vec<Peer>,
+    /// What is known of failures.
+    pub failures: Failures,
     /// Keeping on polling for messages rather than yielding.
     pub hint: KeepPolling,
     /// Datatypes by handle.
@@ -126,6 +131,7 @@ impl State {
             requests: crate::immediate::requests(),
             due: VecDeque::new(),
             on_loss: |_, _| {},
+            on_failure: |_, _| {},
             after_wait: None,
             algorithms: Default::default(),
             threads: Threads::default(),
@@ -133,6 +139,7 @@ impl State {
             fruitless_polls: 0,
             polls: 0,
             lost: Vec::new(),
+            failures: Failures::default(),
             hint: Default::default(),
             types: Types::new(),
             groups: Groups::new(),
@@ -198,13 +205,16 @@ impl State {
     /// part of all that it has begun, so it is lost to the rank alone that waits for it: `awaited`, if that is one rank.
     #[inline]
     pub fn loss_in(&self, comm: abi::Comm, awaited: Option<usize>) -> Option<Error> {
-        if self.lost.is_empty() { None } else { self.loss_among(comm, awaited) }
+        if self.lost.is_empty() && !self.failures.any { None } else { self.loss_among(comm, awaited) }
     }
 
     #[cold]
     fn loss_among(&self, comm: abi::Comm, awaited: Option<usize>) -> Option<Error> {
         let comm = self.comms.get(comm).ok()?;
-        let awaited = awaited.and_then(|rank| comm.peers.get(rank));
+        if comm.is_revoked {
+            return Some(REVOKED);
+        }
+        let awaited = awaited.and_then(|rank| comm.addressed().get(rank));
         let is_missed = |peer: &Peer| awaited == Some(&peer.0) || !self.has_left(*peer);
         self.lost.iter().any(|peer| comm.contains(*peer) && is_missed(peer)).then_some(LOST)
     }

@@ -24,15 +24,16 @@ impl Owner for State {
     }
 
     fn news(&mut self) -> Option<News> {
-        let State { threads, requests, p2p, seen_changes, .. } = self;
+        let State { threads, requests, p2p, seen_changes, failures, .. } = self;
         if !threads.is_awaited() {
             return None;
         }
         if requests.has_grown() | (std::mem::replace(seen_changes, p2p.changes()) != p2p.changes()) {
             threads.changed();
         }
+        let has_news = std::mem::take(&mut failures.has_news);
         let over = |interest: &Interest| match *interest {
-            Interest::Request(id) => p2p.is_complete(id) != Some(false),
+            Interest::Request(id) => has_news || p2p.is_complete(id) != Some(false),
             Interest::Change => true,
         };
         threads.news(over).map(|wakes| News { wakes, bell: p2p.bml.bell() })
@@ -53,7 +54,7 @@ impl Progress for State {
     #[inline]
     fn progress(&mut self) -> bool {
         if observe::is_asked() {
-            shown::answer(self);
+            self.answer();
         }
         if self.timers == 0 { self.advance() } else { self.advance_timed() }
     }
@@ -90,6 +91,7 @@ impl Progress for State {
     }
 
     fn look_for_losses(&mut self) -> bool {
+        self.look_at_launcher();
         let State { node, p2p, .. } = self;
         p2p.look_for_losses(|peer| node.as_ref().is_some_and(|node| node.has_ended(peer)))
     }
@@ -187,6 +189,7 @@ impl State {
         let mut any = false;
         while let Some(peer) = self.p2p.next_lost() {
             self.lost.push(peer);
+            self.note_lost(peer);
             (self.on_loss)(self, peer);
             any = true;
         }

@@ -115,6 +115,7 @@ fn join(t: &mut Token) {
     }
     state.classes = crate::transport::classes();
     state.on_loss = crate::lost::peer_lost;
+    state.on_failure = failures::rank_failed;
     let opened = crate::transport::open(&mut job, &state.params.values);
     let (node, p2p) = opened.unwrap_or_else(|error| give_up(&error.0));
     if state.params.mpi.report {
@@ -140,6 +141,9 @@ fn join(t: &mut Token) {
     state.memory_kinds = hints::kinds_for(state.infos.env.get(hints::KINDS));
     let peers: Arc<[u32]> = (0..state.p2p.peers().own_size()).collect();
     let abort = job.abort();
+    if state.params.mpi.ft_enable && job.is_native() {
+        survive(&mut state, &job);
+    }
     state.world = Some(Membership { group: Arc::new(Group::new(peers, job.rank)), job });
     drop(state);
     engine::close_in_children::<State>();
@@ -149,6 +153,23 @@ fn join(t: &mut Token) {
 
 fn uses_ofi(p2p: &engine::P2p) -> bool {
     p2p.bml.table().iter().any(|(name, peers)| *name == "ofi" && !peers.is_empty())
+}
+
+/// The job goes on when ranks fail: what the launcher has to say about that wakes this process.
+fn survive(state: &mut State, job: &pmi::Job) {
+    if state.p2p.matches_below() {
+        give_up(
+            "alhena: MPI_Init: a job that goes on when ranks fail needs the message layer ob1\n  seen: the network matches messages \
+             (pml cm), and does not give back those of a failed rank\n  next: start the job with --mca pml ob1, or without -with-ft",
+        );
+    }
+    state.failures.survive();
+    if let Some(Err(error)) = job.descriptor().map(|descriptor| state.p2p.bml.bell().add(descriptor)) {
+        give_up(&format!(
+            "alhena: MPI_Init: failures of ranks cannot be noticed\n  seen: {error}\n  next: see `ulimit -n`, or start the job without \
+             -with-ft"
+        ));
+    }
 }
 
 /// Maps the observation memory that came with the job. The job runs as well without it.
@@ -193,7 +214,11 @@ pub fn finalize(t: &mut Token) -> Result<()> {
     flush_buffers(t);
     dynamic::finalize(t);
     // All ranks of the world stay until each has sent all it had: a rank that leaves answers no peer.
-    collectives::meet_to_finalize(t);
+    if t.lock().failures.survives {
+        failures::meet_to_finalize(t);
+    } else {
+        collectives::meet_to_finalize(t);
+    }
     if t.lock().sessions.is_empty() {
         say_goodbye(t);
     } else {

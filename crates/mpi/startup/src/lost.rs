@@ -19,6 +19,9 @@ pub(crate) fn peer_lost(state: &mut State, peer: Peer) {
     if state.world.is_none() || state.p2p.is_away() || state.has_left(peer) {
         return;
     }
+    if state.failures.survives {
+        return go_on_without(state, peer);
+    }
     let handled = !is_fatal(state, peer) && !state.p2p.must_end();
     if handled {
         return;
@@ -36,6 +39,23 @@ pub(crate) fn peer_lost(state: &mut State, peer: Peer) {
         pmi::lost::IS_LOST
     );
     objects::fatal::abort_with(1, format_args!("{message}"))
+}
+
+/// The job goes on: calls that need the peer fail. The launcher ends a rank of this job unless it has ended, so that no process takes it
+/// for failed while it goes on with others. Processes of other jobs have launchers of their own, which inform none of this one: what a
+/// transport has lost is all that is known of them.
+fn go_on_without(state: &mut State, peer: Peer) {
+    failures::peer_lost(state, peer);
+    if state.failures.announced.contains(&peer) {
+        return;
+    }
+    match (state.p2p.peers().own_rank(peer), &mut state.world) {
+        (Some(rank), Some(world)) => world.job.accuse(rank),
+        _ => {
+            state.failures.announced.push(peer);
+            failures::rank_failed(state, peer);
+        }
+    }
 }
 
 /// Whether an object that contains `peer` has errors that are fatal.

@@ -22,6 +22,39 @@ pub fn render(table: &Table) -> String {
     text + CLOSING
 }
 
+/// The header of what lies beyond the standard, as Open MPI names it.
+pub fn render_extensions(extensions: &Table) -> String {
+    let mut text = String::from(EXTENSION);
+    text.push_str("\n/* Error classes. They have no number in the standard. */\n");
+    for (name, value) in abi::extension::CLASSES {
+        let _ = writeln!(text, "#define {name:<36} {value}");
+    }
+    text.push_str("\n/* What a source can ask for. */\n");
+    for entry in extensions.entries() {
+        let _ = writeln!(text, "#define OMPI_HAVE_MPIX_{:<21} 1", entry.name().to_uppercase());
+    }
+    prototypes(&mut text, extensions, "MPIX_");
+    prototypes(&mut text, extensions, "PMPIX_");
+    text + CLOSING
+}
+
+const EXTENSION: &str = "\
+/* mpi-ext.h: user-level failure mitigation (ULFM), which is no part of MPI 5.0.
+ *
+ * Generated from Alhena's function table. Start the job with mpiexec -with-ft ulfm: without it a rank that fails ends the job.
+ */
+#ifndef ALHENA_MPI_EXT_H
+#define ALHENA_MPI_EXT_H
+
+#include <mpi.h>
+
+#ifdef __cplusplus
+extern \"C\" {
+#endif
+
+#define OMPI_HAVE_MPI_EXT_FTMPI 1
+";
+
 const OPENING: &str = "\
 /* mpi.h: the C interface of MPI 5.0, standard ABI.
  *

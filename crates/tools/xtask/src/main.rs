@@ -15,6 +15,7 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo run -p xtask -- COMMAND
   header               writes mpi.h to standard output
+  extensions           writes mpi-ext.h to standard output
   fortran DIRECTORY    writes mpif.h, mpi.f90 and mpi_f08.f90
   fortran-checks DIRECTORY   writes a program for each interface that calls all procedures, and a C library that sees the calls
   status [--check]     writes docs/status.md, or checks that it is current
@@ -29,6 +30,11 @@ fn main() -> ExitCode {
     let result = match words[..] {
         ["header"] => {
             print!("{}", header::render(&table));
+            Ok(())
+        }
+        ["extensions"] => {
+            let extensions = function_table::extensions().expect("the table of extensions is well-formed");
+            print!("{}", header::render_extensions(&extensions));
             Ok(())
         }
         ["status"] => write(&status_page(), &status::render(&table)),

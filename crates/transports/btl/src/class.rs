@@ -31,6 +31,8 @@ pub enum Class {
     Connect = 3,
     /// Goodbyes ([`Farewells`](crate::Farewells)).
     Farewell = 4,
+    /// Failures of processes: revoked communicators, agreements.
+    Failure = 5,
     /// Tests of transports.
     Test = 7,
 }
@@ -57,6 +59,7 @@ impl Class {
             2 => Some(Class::Io),
             3 => Some(Class::Connect),
             4 => Some(Class::Farewell),
+            5 => Some(Class::Failure),
             7 => Some(Class::Test),
             _ => None,
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rte::spec::Verbosity;
 
 use super::{Complaint, Flag, text};
-use crate::options::Show;
+use crate::options::{JobOptions, Show};
 
 /// Kernels probe once a second.
 const LEAST_SILENCE: Duration = Duration::from_secs(1);
@@ -79,6 +79,28 @@ pub const FLAGS: &[Flag] = &[
         help: "let the others go on when one rank fails",
         apply: |options, _| {
             options.job.cleanup = false;
+            Ok(())
+        },
+    },
+    Flag {
+        names: &["with-ft"],
+        values: &["KIND"],
+        help: "ulfm or mpi: the job goes on when ranks fail, and the others get MPIX_ERR_PROC_FAILED; no: it ends",
+        apply: |options, values| match text(&values[0])? {
+            "ulfm" | "mpi" | "yes" | "true" | "1" => {
+                survive(&mut options.job);
+                Ok(())
+            }
+            "no" | "none" | "false" | "0" => Ok(()),
+            _ => Err(Complaint::Expected("ulfm, mpi, or no")),
+        },
+    },
+    Flag {
+        names: &["enable-recovery", "recoverable", "continuous"],
+        values: &[],
+        help: "as -with-ft ulfm",
+        apply: |options, _| {
+            survive(&mut options.job);
             Ok(())
         },
     },
@@ -187,6 +209,12 @@ pub const FLAGS: &[Flag] = &[
         },
     },
 ];
+
+/// The job goes on when ranks fail.
+fn survive(job: &mut JobOptions) {
+    job.survives = true;
+    job.parameters.push(("mpi_ft_enable".to_owned(), "true".to_owned()));
+}
 
 /// A time in seconds, or as `[[h:]m:]s`.
 pub fn seconds(value: &str) -> Result<Duration, Complaint> {

@@ -1,7 +1,6 @@
-//! Flags of other launchers that have nothing to do here: accepted with one note, or refused with a reason.
+//! Flags of other launchers that have nothing to do here: accepted with one note.
 
-use super::{Complaint, Flag, text};
-use crate::usage::UsageError;
+use super::Flag;
 
 /// A flag without effect: its names, its value, what takes its place.
 macro_rules! accepted {
@@ -35,27 +34,4 @@ pub const FLAGS: &[Flag] = &[
     accepted!("mca-base-env-list"; "LIST"; "use -x NAME"),
     accepted!("ordered-output"; ; "lines are never mixed"),
     accepted!("localhost"; "NAME"; "this host's name is not needed"),
-    Flag {
-        names: &["with-ft"],
-        values: &["KIND"],
-        help: "refused, unless KIND is no: failed ranks end the job",
-        apply: |_, values| match text(&values[0])? {
-            "no" | "none" | "false" | "0" => Ok(()),
-            _ => no_fault_tolerance(),
-        },
-    },
-    Flag {
-        names: &["enable-recovery", "recoverable", "continuous"],
-        values: &[],
-        help: "refused: failed ranks end the job",
-        apply: |_, _| no_fault_tolerance(),
-    },
 ];
-
-fn no_fault_tolerance() -> Result<(), Complaint> {
-    Err(Complaint::Other(UsageError::Unsupported {
-        what: "going on after a rank has failed",
-        seen: "this version has no fault tolerance: MPI objects of the others cannot be repaired",
-        next: "leave the flag out; -disable-auto-cleanup lets ranks go on that need no MPI",
-    }))
-}

@@ -12,6 +12,7 @@ use crate::failure::Failure;
 use crate::link::Link;
 use crate::messages::{Down, Up};
 use crate::poller::Token;
+use crate::status::Status;
 use crate::wire::Bytes;
 
 impl Head {
@@ -160,6 +161,12 @@ impl Head {
             Up::LongWait(after, ends) => self.hear_of_long_wait(after, ends),
             Up::Seen(number, ranks) => self.take_look(index, number, ranks),
             Up::WaitSites(sites) => self.take_sites(index, sites),
+            Up::RankFailed(rank) => {
+                if self.hosts[index].ranks.contains(&rank) {
+                    self.tell_all(&Down::RankFailed(rank));
+                }
+            }
+            Up::Accused(rank) => self.tell_all(&Down::Kill(rank)),
             Up::Traced => self.traced(),
             Up::Settled => self.hosts[index].settles = false,
             Up::Finished(code) => {
@@ -206,10 +213,23 @@ impl Head {
             let words = words.map_or(String::new(), |words| format!("; it wrote: {words}"));
             let seen = format!("its daemon is gone: {seen}{words}");
             let failure = Failure::HostLost { host: name, ranks, seen };
-            self.fail(failure, None, None, false);
+            match self.spec.survives && !self.verdict.is_ending() {
+                true => self.go_on_without(index, &failure),
+                false => self.fail(failure, None, None, false),
+            }
         } else if !self.verdict.is_ending() {
             self.hear_launcher(index);
             self.could_not_reach(index, &format!("its daemon has called and gone: {seen}"));
+        }
+    }
+
+    /// A host is lost, and the job goes on: its ranks have failed.
+    fn go_on_without(&mut self, index: usize, failure: &Failure) {
+        self.note(&crate::failure::message(failure, None, 0, None));
+        for rank in self.hosts[index].ranks.clone() {
+            if self.statuses[rank as usize].replace(Status::Killed(libc::SIGKILL)).is_none() {
+                self.tell_all(&Down::RankFailed(rank));
+            }
         }
     }
 

@@ -34,7 +34,7 @@ use crate::patience::Patience;
 use crate::poller::{Poller, Token};
 use crate::signals::{self, Events, Set};
 use crate::spec::{JobSpec, Verbosity};
-use crate::status::Status;
+use crate::status::{self, Status};
 use crate::{Error, tree};
 use console::Input;
 use launch::Launched;
@@ -352,7 +352,10 @@ impl Head {
     /// The job is over: ends what is left here, and gives the exit code.
     fn finish(self) -> u8 {
         tree::end_all();
-        self.verdict.code()
+        match self.verdict.code() {
+            0 if self.spec.survives => status::code_of_survivors(&self.statuses),
+            code => code,
+        }
     }
 }
 
@@ -397,6 +400,7 @@ fn order(spec: &JobSpec, job: u64, writers: &[Writer]) -> Result<Order, Error> {
         stack_traces: spec.stack_traces,
         stacks_on_crash: spec.stacks_on_crash,
         cleanup: spec.cleanup,
+        survives: spec.survives,
         verbosity: spec.verbosity,
         outputs: sizes.collect(),
     })

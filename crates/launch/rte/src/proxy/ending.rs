@@ -140,6 +140,11 @@ impl Proxy {
             }
             return;
         }
+        if let Some(rank) = rank
+            && self.may_go_on_without(rank, &failure)
+        {
+            return self.go_on_without(rank, failure);
+        }
         let culprit = rank.map(|rank| self.culprit(rank));
         let cause = self.likely_cause(&failure, rank);
         if harmless || (!self.job.spec.cleanup && rank.is_some()) {
@@ -221,7 +226,7 @@ impl Proxy {
         self.report_harmless(failure, None, None);
     }
 
-    fn culprit(&self, rank: usize) -> Culprit {
+    pub(super) fn culprit(&self, rank: usize) -> Culprit {
         let app = &self.job.spec.apps[self.job.app_of[rank]];
         let state = &self.ranks[rank];
         Culprit {
@@ -246,7 +251,7 @@ impl Proxy {
     }
 
     /// What the kernel knows: a limit of `rank`, or that it killed a process for lack of memory since the job began.
-    fn likely_cause(&self, failure: &Failure, rank: Option<usize>) -> Option<String> {
+    pub(super) fn likely_cause(&self, failure: &Failure, rank: Option<usize>) -> Option<String> {
         if let (Failure::Killed(signal), Some(rank)) = (failure, rank)
             && let Some(limit) = limits::behind(*signal, self.ranks[rank].process.pid())
         {

@@ -13,6 +13,7 @@ mod rank;
 mod report;
 mod serve_tools;
 mod start;
+mod survival;
 mod suspects;
 mod tools;
 mod uplink;
@@ -37,6 +38,7 @@ use crate::prepare::Prepared;
 use crate::process::{self, Process};
 use crate::signals::{Events, Set};
 use crate::spec::Verbosity;
+use crate::status;
 use crate::stdin::Forwarder;
 use crate::tree;
 use clock::Clock;
@@ -308,6 +310,9 @@ impl Proxy {
             if let Some(up) = &mut self.up {
                 up.bring(&self.job.spec.tables, &self.job.world);
                 up.finished(self.code);
+            } else if self.code.is_none() && self.job.spec.survives {
+                let statuses: Vec<_> = self.ranks.iter().map(|rank| rank.status).collect();
+                self.code = Some(status::code_of_survivors(&statuses));
             }
             self.flush_link();
         }

@@ -75,6 +75,16 @@ impl Uplink {
         self.link.send(&Up::Ended(rank, status, programs));
     }
 
+    /// A rank of this host has failed, and the job goes on.
+    pub fn rank_failed(&mut self, rank: u32) {
+        self.link.send(&Up::RankFailed(rank));
+    }
+
+    /// A rank of another host is not reached any more.
+    pub fn accused(&mut self, rank: u32) {
+        self.link.send(&Up::Accused(rank));
+    }
+
     /// Something went wrong.
     pub fn failed(
         &mut self,
@@ -192,6 +202,8 @@ impl Proxy {
                 }
                 self.feed_stdin();
             }
+            Down::RankFailed(rank) => self.announce_failure(rank),
+            Down::Kill(rank) => self.kill_accused(rank),
             Down::Signal(number) => self.signalled(number),
             Down::Window(rows, columns) => {
                 self.writers.iter_mut().for_each(|outlet| outlet.resize(rows, columns));

@@ -97,6 +97,7 @@ fn next(block: UserMem, i: usize) -> UserMem {
 /// The numbers of sources and destinations, in a topology.
 #[inline(always)]
 fn neighbours(state: &mut State, comm: Comm) -> Option<[usize; 2]> {
+    state.check_whole(comm).ok()?;
     let State { tables, comms, .. } = state;
     let found = comms.get_mut(comm).ok()?;
     let kept = kept::of(tables, found);

@@ -10,6 +10,7 @@ use super::Finished;
 use super::wait::{conclude, failed, first_or_after_progress, give, wait_one};
 use crate::persistent::take_at_once;
 use objects::domain::Token;
+use objects::failures::outward;
 use objects::handle::RequestKey;
 use objects::immediate::{EMPTY, SENT};
 use objects::reason;
@@ -159,7 +160,10 @@ fn take_plain(state: &mut State, handle: abi::Request) -> Plain {
     };
     match state.take_awaited(ReqId(key)) {
         Some(done) => Plain::Done(done),
-        None if state.p2p.is_complete(ReqId(key)).is_some() => Plain::Active,
+        None if state.p2p.is_complete(ReqId(key)).is_some() => match state.pending(ReqId(key)) {
+            Some(done) => Plain::Inactive(done),
+            None => Plain::Active,
+        },
         None => Plain::Other,
     }
 }
@@ -183,7 +187,7 @@ pub(super) fn note(
             statuses[..i].iter_mut().for_each(|status| status.error = abi::SUCCESS);
         }
         if failed || wrong.is_some() {
-            statuses[i].error = done.error;
+            statuses[i].error = outward(done.error);
         }
     }
     if failed {

@@ -38,7 +38,10 @@ pub struct Finished {
 /// `MPI_ERR_REQUEST`.
 pub fn is_complete(state: &mut State, handle: abi::Request) -> Result<bool> {
     match RequestKey::of(handle).ok_or(UNKNOWN)? {
-        RequestKey::Pml(key) => state.p2p.is_complete(ReqId(key)).ok_or(UNKNOWN),
+        RequestKey::Pml(key) => {
+            let complete = state.p2p.is_complete(ReqId(key)).ok_or(UNKNOWN)?;
+            Ok(complete || state.pending(ReqId(key)).is_some())
+        }
         RequestKey::Operation(key) => with(state, key, |it, state| it.is_over(state)).ok_or(UNKNOWN),
     }
 }
@@ -57,7 +60,10 @@ pub(crate) fn is_inactive(state: &State, handle: abi::Request) -> Result<bool> {
 /// The status of a complete request, left in place.
 fn peek(state: &mut State, handle: abi::Request) -> Result<Finished> {
     let done = match RequestKey::of(handle).ok_or(UNKNOWN)? {
-        RequestKey::Pml(key) => *state.p2p.poll(ReqId(key)).ok_or(UNKNOWN)?,
+        RequestKey::Pml(key) => match state.pending(ReqId(key)) {
+            Some(done) => done,
+            None => *state.p2p.poll(ReqId(key)).ok_or(UNKNOWN)?,
+        },
         RequestKey::Operation(key) => {
             let generalized = state.requests.get_as::<Generalized>(key).cloned();
             let done = state.requests.get(key).ok_or(UNKNOWN)?.outcome();
@@ -71,8 +77,9 @@ fn peek(state: &mut State, handle: abi::Request) -> Result<Finished> {
 fn take(state: &mut State, handle: abi::Request) -> Result<Option<Finished>> {
     match RequestKey::of(handle).ok_or(UNKNOWN)? {
         RequestKey::Pml(key) => {
-            let done = state.p2p.take(ReqId(key));
-            Ok(done.map(|done| Finished { done, gone: true, generalized: None }))
+            let done = state.p2p.take(ReqId(key)).or_else(|| state.pending(ReqId(key)));
+            let gone = |done: &Done| done.error != abi::ERR_PROC_FAILED_PENDING;
+            Ok(done.map(|done| Finished { done, gone: gone(&done), generalized: None }))
         }
         RequestKey::Operation(key) => take_operation(state, key),
     }

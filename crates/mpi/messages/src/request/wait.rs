@@ -33,9 +33,14 @@ pub(super) fn wait_one(t: &mut Token, request: &mut abi::Request) -> Result<Opti
         }
         let done = wait_for_request(t, id, |state| match state.take_awaited(id) {
             Some(done) => Some(Ok(done)),
-            None => state.p2p.is_complete(id).is_none().then_some(Err(UNKNOWN)),
+            None => match state.pending(id) {
+                Some(done) => Some(Ok(done)),
+                None => state.p2p.is_complete(id).is_none().then_some(Err(UNKNOWN)),
+            },
         })?;
-        *request = abi::REQUEST_NULL;
+        if done.error != abi::ERR_PROC_FAILED_PENDING {
+            *request = abi::REQUEST_NULL;
+        }
         return Ok(Some(done));
     }
     let why = |state: &mut State| reason::of_requests(state, "MPI_Wait", Need::All, [handle]);

@@ -56,6 +56,12 @@ pub struct Comm {
     pub duplicates: u32,
     /// The session that the communicator comes from; `None` in the world model.
     pub session: Option<abi::Session>,
+    /// A process has revoked it: nothing is in `peers` any more.
+    pub is_revoked: bool,
+    /// Failures that the program has acknowledged, of those that are known.
+    pub acknowledged: usize,
+    /// Counts the agreements of its processes.
+    pub agreements: u32,
     /// What its requests hold, once there was one that outlives the program's handle.
     held: Option<Held>,
 }
@@ -91,6 +97,9 @@ impl Comm {
             slot: Slot::NONE,
             partition_tag: 0,
             duplicates: 0,
+            is_revoked: false,
+            acknowledged: 0,
+            agreements: 0,
             held: None,
         }
     }
@@ -107,7 +116,12 @@ impl Comm {
 
     /// Whether a process is in one of its groups.
     pub fn contains(&self, peer: btl::Peer) -> bool {
-        self.group.members().contains(&peer.0) || self.peers.contains(&peer.0)
+        self.group.members().contains(&peer.0) || self.addressed().contains(&peer.0)
+    }
+
+    /// Those that a rank of a call may name, also where it is revoked.
+    pub fn addressed(&self) -> &[u32] {
+        self.remote.as_ref().unwrap_or(&self.group).members()
     }
 
     /// Takes tags for the `count` partitions of a channel.
@@ -249,6 +263,24 @@ impl Comms {
             comm.fast = fast;
         }
         Ok(handle)
+    }
+
+    /// Puts another communicator under a handle.
+    pub fn replace(&mut self, handle: abi::Comm, comm: Comm) -> Result<()> {
+        let fast = self.fast_of(&comm);
+        let place = self.get_mut(handle)?;
+        *place = Comm { handle, fast, held: place.held.take(), ..comm };
+        Ok(())
+    }
+
+    /// Calls with a communicator do not go the fast path any more.
+    pub(crate) fn close_fast_path(&mut self, handle: abi::Comm) {
+        let builtin = handle.0.wrapping_sub(abi::COMM_WORLD.0);
+        if builtin < 2 {
+            self.fast[builtin] = FastComm::none();
+        } else if let Ok(comm) = self.get_mut(handle) {
+            comm.fast = FastComm::none();
+        }
     }
 
     /// Takes a communicator out.

@@ -151,6 +151,11 @@ pub(crate) fn standard(class: i32) -> Option<&'static str> {
         abi::T_ERR_PVAR_NO_ATOMIC => {
             "MPI_T_ERR_PVAR_NO_ATOMIC: the variable cannot be read and reset at once"
         }
+        abi::ERR_PROC_FAILED => "MPIX_ERR_PROC_FAILED: a process has failed that the operation needs",
+        abi::ERR_PROC_FAILED_PENDING => {
+            "MPIX_ERR_PROC_FAILED_PENDING: a process has failed that might have sent the message; the request goes on"
+        }
+        abi::ERR_REVOKED => "MPIX_ERR_REVOKED: the communicator was revoked",
         abi::ERR_LASTCODE => "MPI_ERR_LASTCODE: last error code",
         _ => return None,
     })

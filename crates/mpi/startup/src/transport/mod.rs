@@ -18,7 +18,7 @@ pub use reach::reach;
 
 /// The handlers that take frames beside the message layer: one line each.
 pub fn classes() -> Classes<State> {
-    Classes::new().with::<windows::Serve>().with::<files::Serve>()
+    Classes::new().with::<windows::Serve>().with::<files::Serve>().with::<failures::Serve>()
 }
 
 /// Opens all that leads to the other processes of the job, and what those of this node share, if they have a segment.

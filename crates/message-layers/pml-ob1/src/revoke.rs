@@ -1,0 +1,48 @@
+//! Contexts that are revoked: nothing is matched in them any more.
+
+use btl::FastPath;
+use pml::{Done, MessageLayer, ReqId};
+
+use crate::Ob1;
+use crate::request::State;
+
+impl Ob1 {
+    /// Whether a context was revoked.
+    pub(crate) fn is_revoked(&self, context: u32) -> bool {
+        !self.revoked.is_empty() && self.revoked.contains(&context)
+    }
+
+    /// How a send ends that did not take place.
+    pub(crate) fn taken_back(&self, context: u32, owner: u32) -> Done {
+        if self.is_revoked(context) { Done::revoked(owner) } else { Done::cancelled(owner) }
+    }
+
+    /// Ends what waits in a context for its match, with `ERR_REVOKED`. A receive that has its message gets it. A send that was offered is
+    /// asked back, since its receiver may be reading the buffer; where it was matched already it takes place.
+    pub fn revoke<B: FastPath>(&mut self, btl: &mut B, context: u32) {
+        if !self.revoked.insert(context) {
+            return;
+        }
+        let is_concerned = |state: &State| match state {
+            State::Posted(post) => post.envelope.context == context,
+            State::Send(send) => send.to.context == context,
+            State::Receive(_) | State::Done(_) => false,
+        };
+        let concerned: Vec<u32> = self
+            .requests
+            .iter()
+            .filter(|(_, request)| is_concerned(&request.state))
+            .map(|(key, _)| key)
+            .collect();
+        for key in concerned {
+            let Some(request) = self.requests.get(key) else { continue };
+            let owner = request.owner;
+            if let State::Posted(post) = &request.state {
+                self.posted.remove(&post.envelope, key);
+                self.finish(btl, ReqId(key), Done::revoked(owner));
+            } else {
+                self.cancel(btl, ReqId(key));
+            }
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Receiving frames of the class `Failure`: revocations and messages of agreements.
+
+use btl::{Class, Peer};
+use engine::{Handler, Message};
+
+use crate::ballot::decode;
+use crate::decisions::{self, CallId};
+use crate::frames::{self, CONSENSUS, REVOKE};
+use crate::revoke;
+use objects::state::State;
+
+/// The handler of these frames.
+pub struct Serve;
+
+impl Handler<State> for Serve {
+    const CLASS: Class = Class::Failure;
+
+    fn on_message(state: &mut State, message: &Message<'_>) {
+        let &[context, call, question] = message.words() else { return };
+        let number = |word: u64| u32::try_from(word).ok();
+        let (Some(context), Some(call), Some(question)) = (number(context), number(call), number(question))
+        else {
+            return;
+        };
+        match message.kind {
+            REVOKE => revoke::hear(state, context, message.from),
+            CONSENSUS => {
+                if let Some(heard) = decode(&message.payload.to_vec()) {
+                    decisions::hear(state, CallId { context, call, question }, message.from, heard);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn on_room(state: &mut State) {
+        frames::flush(state);
+    }
+
+    fn on_lost(state: &mut State, peer: Peer) {
+        frames::forget(state, peer);
+    }
+}

@@ -1,0 +1,50 @@
+//! What this process knows of failures, in a job that goes on without ranks that fail (user-level failure mitigation).
+//!
+//! `known` only ever grows at its end, so the groups that `MPIX_Comm_get_failed` gives begin alike. What is agreed on counts only
+//! those that the launcher has `announced`: they have ended, and all learn of them. `survival` has what the state does with that.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use abi::Error;
+use btl::Peer;
+
+/// What a process knows of failures.
+#[derive(Default)]
+pub struct Failures {
+    /// The job goes on when ranks fail.
+    pub survives: bool,
+    /// A process has failed, or a communicator was revoked: until then nothing need be asked.
+    pub any: bool,
+    /// Those that have failed, in the order in which this process has learnt of them.
+    pub known: Vec<Peer>,
+    /// Those of which the launcher has informed this process.
+    pub announced: Vec<Peer>,
+    /// Threads that wait should look, whatever for.
+    pub(crate) has_news: bool,
+    /// Contexts that were revoked before their communicator was there.
+    pub early: BTreeSet<u32>,
+}
+
+/// Whether the job goes on when ranks fail, for those that ask without the state.
+static SURVIVES: AtomicBool = AtomicBool::new(false);
+
+impl Failures {
+    /// The job goes on when ranks fail: the launcher says which.
+    pub fn survive(&mut self) {
+        self.survives = true;
+        SURVIVES.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The class by which the program knows an error: in a job that goes on, a lost process has failed.
+pub fn outward(class: i32) -> i32 {
+    if class == abi::ERR_PROC_ABORTED && SURVIVES.load(Ordering::Relaxed) {
+        abi::ERR_PROC_FAILED
+    } else {
+        class
+    }
+}
+
+/// A call on a revoked communicator.
+pub const REVOKED: Error = Error::new(abi::ERR_REVOKED, "a process has revoked the communicator");

@@ -1,0 +1,149 @@
+//! What a process does about failures in a job that goes on.
+//!
+//! ```text
+//!   launcher ── a rank has failed ──► hear_of_failures: what it had sent is received first ──► the message layer ends requests
+//!   a transport loses a peer ─────────────────────────────────────────────────────────────►   │
+//!                                                        take_losses: `known` grows ◄──────────┘
+//! ```
+
+use abi::{Error, Result};
+use btl::{Btl, Peer};
+use pml::{Awaited, Done, ReqId};
+
+use crate::comm::Comm;
+use crate::failures::REVOKED;
+use crate::state::State;
+
+const FAILED: Error = Error::new(abi::ERR_PROC_FAILED, "a process of the communicator has failed");
+
+/// A wait for a message of any process.
+const UNACKNOWLEDGED: Error = Error::new(
+    abi::ERR_PROC_FAILED,
+    "a process of the communicator has failed, which might have sent the message; MPIX_Comm_ack_failed acknowledges that",
+);
+
+impl State {
+    /// Takes what the launcher has sent about failures.
+    pub fn hear_of_failures(&mut self) {
+        let Some(world) = &mut self.world else { return };
+        for rank in world.job.take_failed() {
+            let peer = Peer(rank);
+            if rank >= self.p2p.peers().own_size() || self.failures.announced.contains(&peer) {
+                continue;
+            }
+            engine::has_failed(self, peer);
+            self.failures.announced.push(peer);
+            self.take_losses();
+            (self.on_failure)(self, peer);
+            self.note_news();
+        }
+    }
+
+    /// A peer is lost: it has failed, unless it has said goodbye.
+    pub(crate) fn note_lost(&mut self, peer: Peer) {
+        if self.failures.survives && !self.has_left(peer) {
+            self.failures.known.push(peer);
+            self.note_news();
+        }
+    }
+
+    /// Threads that wait look whether that is over.
+    pub fn note_news(&mut self) {
+        self.failures.any = true;
+        self.failures.has_news = true;
+        self.threads.changed();
+    }
+
+    /// Members of a communicator that have failed, as far as is known, in the order in which this process has learnt of them.
+    pub fn failed_in(&self, comm: &Comm) -> Vec<u32> {
+        let known = self.failures.known.iter();
+        known.filter(|peer| comm.contains(**peer)).map(|peer| peer.0).collect()
+    }
+
+    /// For calls that need all processes of a communicator.
+    ///
+    /// # Errors
+    /// `MPIX_ERR_REVOKED`, `MPIX_ERR_PROC_FAILED`.
+    #[inline]
+    pub fn check_whole(&self, comm: abi::Comm) -> Result<()> {
+        if self.failures.any { self.find_failure(comm) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn find_failure(&self, comm: abi::Comm) -> Result<()> {
+        match self.comms.find(comm) {
+            Some(comm) if comm.is_revoked => Err(REVOKED),
+            Some(comm) if !self.failed_in(comm).is_empty() => Err(FAILED),
+            _ => Ok(()),
+        }
+    }
+
+    /// For a wait for a message of any process in a context.
+    #[inline]
+    pub fn loss_in_context(&self, context: u32) -> Option<Error> {
+        if self.failures.any { self.unacknowledged(context) } else { None }
+    }
+
+    #[cold]
+    fn unacknowledged(&self, context: u32) -> Option<Error> {
+        let comm = self.comms.iter().find(|comm| comm.context == context)?;
+        if comm.is_revoked {
+            return Some(REVOKED);
+        }
+        (self.failed_in(comm).len() > comm.acknowledged).then_some(UNACKNOWLEDGED)
+    }
+
+    /// For a wait for a message of one process in a context.
+    pub fn revocation_of(&self, context: u32) -> Option<Error> {
+        self.comms.iter().any(|comm| comm.context == context && comm.is_revoked).then_some(REVOKED)
+    }
+
+    /// For a receive of any process that has no message yet, while a failure is not acknowledged: the request goes on, and this is
+    /// what a call gets that waits for it.
+    #[inline]
+    pub fn pending(&self, id: ReqId) -> Option<Done> {
+        if self.failures.any { self.find_pending(id) } else { None }
+    }
+
+    #[cold]
+    fn find_pending(&self, id: ReqId) -> Option<Done> {
+        let Some(Awaited::Message { peer: None, context, .. }) = self.p2p.awaited(id) else { return None };
+        self.unacknowledged(context)?;
+        let comm = self.comms.iter().find(|comm| comm.context == context)?;
+        Some(Done { error: abi::ERR_PROC_FAILED_PENDING, ..Done::sent(comm.handle.0 as u32) })
+    }
+
+    /// A communicator is revoked on this process: what waits for messages in it ends, and calls fail from now on. Whether that is
+    /// new.
+    pub fn revoke(&mut self, comm: abi::Comm) -> bool {
+        let Ok(found) = self.comms.get_mut(comm) else { return false };
+        if std::mem::replace(&mut found.is_revoked, true) {
+            return false;
+        }
+        let context = found.context;
+        // Calls find no rank in it, and so look for the reason.
+        found.peers = std::sync::Arc::new([]);
+        self.comms.close_fast_path(comm);
+        self.p2p.revoke(context);
+        self.note_news();
+        true
+    }
+
+    /// Whether the launcher has sent something, for a process that has waited for long.
+    pub(crate) fn look_at_launcher(&mut self) {
+        if self.failures.survives {
+            self.hear_of_failures();
+            // A transport may have been about to take a call of one that has ended then, and calls it back since.
+            self.failures.announced.iter().for_each(|&peer| self.p2p.bml.has_ended(peer));
+        }
+    }
+
+    /// Answers what was asked of this process by its observation memory: by the launcher, or by a tool.
+    #[cold]
+    pub(crate) fn answer(&mut self) {
+        if observe::take_call() {
+            self.hear_of_failures();
+        }
+        crate::shown::answer(self);
+    }
+}

@@ -1,0 +1,45 @@
+/* What the programs about failures share. Each rank prints its own checks; those that die print nothing more. */
+#ifndef FAILURES_H
+#define FAILURES_H
+
+#define _POSIX_C_SOURCE 200809L
+#include "check.h"
+#include <mpi-ext.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static int me, size;
+
+static inline void begin(int *argc, char ***argv) {
+    MPI_Init(argc, argv);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(MPI_COMM_WORLD, &me);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+}
+
+static inline void die(void) {
+    fflush(stdout);
+    kill(getpid(), SIGKILL);
+    for (;;)
+        pause();
+}
+
+/* The calling rank says "ok" once for what all ranks of a communicator that live have found good. */
+static inline void all_good(MPI_Comm comm, int good, const char *name) {
+    int all = good, rank;
+    MPI_Comm_rank(comm, &rank);
+    int code = MPI_Allreduce(&good, &all, 1, MPI_INT, MPI_MIN, comm);
+    if (code != MPI_SUCCESS)
+        check(0, name, class_of(code));
+    else if (!good)
+        check(0, name, rank);
+    else if (all && rank == 0)
+        check(1, name, 0);
+    check_failures += !all;
+}
+
+#endif
