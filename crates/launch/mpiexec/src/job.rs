@@ -51,6 +51,10 @@ pub fn plan(line: CommandLine) -> Result<Planned, UsageError> {
         job.per_host.get_or_insert(count);
     }
     let notes = notes(&mut job);
+    if job.tools.check.is_some() {
+        // The library compares all that it can of collective calls.
+        parameters::set_by_default(&mut job, "coll_check", "full");
+    }
     let counts: Vec<u32> = programs.iter().map(|program| count(program, &job, programs.len())).collect();
     let listen = listen(&mut job, size(&counts)?)?;
     let wanted: Vec<Wanted> =

@@ -42,6 +42,17 @@ pub fn settle(job: &mut JobOptions) -> Vec<String> {
     warnings
 }
 
+/// Sets a parameter for the ranks that neither a flag nor a variable sets.
+pub fn set_by_default(job: &mut JobOptions, name: &str, value: &str) {
+    let variables = [OWN, FOREIGN].map(|prefix| OsString::from(format!("{prefix}{name}")));
+    let is_set = |variable: &OsString| {
+        env::var_os(variable).is_some() || job.set.iter().any(|(other, _)| other == variable)
+    };
+    if !variables.iter().any(is_set) {
+        job.set.push((variables[0].clone(), value.into()));
+    }
+}
+
 /// One `--mca` flag.
 fn settle_flag(job: &mut JobOptions, registry: &Registry, name: &str, value: String) -> Option<String> {
     let Some(param) = registry.translate(name) else {

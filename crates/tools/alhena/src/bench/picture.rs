@@ -60,8 +60,8 @@ impl Over {
 }
 
 const PANEL: (u32, u32) = (760, 520);
-pub(super) const FONT: &str = "sans-serif";
-pub(super) const INK: RGBColor = RGBColor(40, 40, 40);
+pub(crate) const FONT: &str = "sans-serif";
+pub(crate) const INK: RGBColor = RGBColor(40, 40, 40);
 /// Distinct in print and for the colour-blind (Okabe and Ito); the first is Alhena's.
 const COLOURS: [RGBColor; 5] =
     [RGBColor(0, 114, 178), RGBColor(213, 94, 0), RGBColor(0, 158, 115), RGBColor(204, 121, 167), INK];
@@ -78,7 +78,7 @@ pub fn draw(stem: &Path, panels: &[Panel]) -> Result<(), Error> {
 }
 
 /// Makes the fonts known that pictures are drawn with.
-pub(super) fn register_fonts() {
+pub(crate) fn register_fonts() {
     static FONTS: Once = Once::new();
     FONTS.call_once(|| {
         for (style, file) in
@@ -91,7 +91,7 @@ pub(super) fn register_fonts() {
 }
 
 /// STEM may contain dots of its own.
-pub(super) fn with_ending(stem: &Path, ending: &str) -> PathBuf {
+pub(crate) fn with_ending(stem: &Path, ending: &str) -> PathBuf {
     let mut name = stem.as_os_str().to_owned();
     name.push(".");
     name.push(ending);

@@ -3,15 +3,17 @@
 //! ```text
 //!   sample   counts of the observation memory, /proc, stacks ─► Moment
 //!   table    two moments ─► a row for each rank: state, call and place, bytes/s, messages/s, share of waiting
-//!   page     rows as text           screen   rows on a terminal, keys
+//!   page     rows as text, picture  screen   rows on a terminal, keys
 //! ```
 
 mod page;
+mod picture;
 mod sample;
 mod screen;
 mod table;
 
 use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use sample::Sampler;
@@ -34,6 +36,12 @@ pub struct Arguments {
     /// One page, also on a terminal
     #[arg(long)]
     once: bool,
+    /// One page as JSON
+    #[arg(long)]
+    json: bool,
+    /// One page, and STEM.svg and STEM.png of it: the share of waiting of each rank
+    #[arg(long, value_name = "STEM")]
+    picture: Option<PathBuf>,
     /// Do not stop the ranks, for microseconds, to see where they are: only what has waited for a second has a place
     #[arg(long)]
     no_stacks: bool,
@@ -50,7 +58,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
     let interval = Duration::from_secs_f64(arguments.interval);
     let mut sampler = Sampler::new(connection, !arguments.no_stacks);
     let mut out = io::stdout();
-    if !arguments.once && out.is_terminal() && io::stdin().is_terminal() {
+    let once = arguments.once || arguments.json || arguments.picture.is_some();
+    if !once && out.is_terminal() && io::stdin().is_terminal() {
         return Ok(screen::run(sampler, interval, arguments.sort)?);
     }
     let before = sampler.sample();
@@ -60,5 +69,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
         return Err(Error::Ended { job: sampler.description().number }.into());
     }
     let table = Table::new(sampler.description(), &before, &now, arguments.sort);
-    Ok(out.write_all(page::page(&table).as_bytes())?)
+    if let Some(stem) = &arguments.picture {
+        let [svg, png] = picture::draw(stem, &table)?;
+        eprintln!("alhena top: picture: {} {}", svg.display(), png.display());
+    }
+    match arguments.json {
+        true => Ok(writeln!(out, "{}", serde_json::to_string_pretty(&table)?)?),
+        false => Ok(out.write_all(page::page(&table).as_bytes())?),
+    }
 }

@@ -29,7 +29,7 @@ impl Order {
 }
 
 /// A rank between two looks.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Row {
     pub rank: u32,
     pub pid: i32,
@@ -50,7 +50,7 @@ pub struct Row {
 }
 
 /// All rows, and what goes for all of them.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Table {
     pub title: String,
     pub rows: Vec<Row>,
