@@ -79,9 +79,14 @@ fn entry(place: &Place) -> Option<String> {
     })
 }
 
+/// Files of the library, of its other front-ends and of the wrappers that tools stand on, by how their names begin.
+const LIBRARYS: [&str; 6] =
+    ["libmpi_abi.so", "libalhena_preload.so", "libmpifort", "libmpi.so", "libmpi_mpifh.so", "libmpi_usempi"];
+
 /// Whether a frame is of the library, so that no program is to be blamed for it.
 fn is_librarys(place: &Place) -> bool {
-    place.object_name().starts_with("libmpi_abi.so")
+    let name = place.object_name();
+    LIBRARYS.iter().any(|start| name.starts_with(start))
 }
 
 /// Whether a frame is of the system's library.
