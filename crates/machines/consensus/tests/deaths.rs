@@ -126,7 +126,7 @@ fn value(rank: u32) -> Bits {
 
 /// Runs to the end in an order that `random` chooses; at each of `kills` (numbers of events) the member that acts dies after a
 /// few messages of that event.
-fn run(count: u32, random: &mut Rng, kills: &mut Vec<(usize, usize)>) -> World {
+fn run(count: u32, random: &mut Rng, kills: &[(usize, usize)]) -> World {
     let mut world = World::new(count);
     for step in 0.. {
         let events = world.events();
@@ -149,7 +149,7 @@ fn run(count: u32, random: &mut Rng, kills: &mut Vec<(usize, usize)>) -> World {
 fn without_deaths_all_decide_on_the_value_of_all() {
     for count in [1, 2, 3, 4, 5, 6, 21, 64, 200] {
         for seed in 0..20 {
-            let world = run(count, &mut Rng::new(seed), &mut Vec::new());
+            let world = run(count, &mut Rng::new(seed), &[]);
             world.check("no death");
             assert_eq!(world.sent, 2 * (count as usize - 1));
         }
@@ -162,7 +162,7 @@ fn a_death_at_each_event_and_each_message() {
         for seed in 0..6 {
             for step in 0..4 * count as usize {
                 for most in 0..4 {
-                    let world = run(count, &mut Rng::new(seed), &mut vec![(step, most)]);
+                    let world = run(count, &mut Rng::new(seed), &[(step, most)]);
                     world.check(&format!("{count} members, seed {seed}, death at {step} after {most}"));
                 }
             }
@@ -177,8 +177,7 @@ fn pairs_of_deaths() {
             for first in 0..3 * count as usize {
                 for second in first + 1..5 * count as usize {
                     let most = (first + second) % 3;
-                    let world =
-                        run(count, &mut Rng::new(seed), &mut vec![(first, most), (second, (most + 1) % 3)]);
+                    let world = run(count, &mut Rng::new(seed), &[(first, most), (second, (most + 1) % 3)]);
                     world.check(&format!("{count} members, seed {seed}, deaths at {first} and {second}"));
                 }
             }
@@ -192,9 +191,9 @@ fn many_deaths_at_random() {
         let mut random = Rng::new(seed);
         let count = 2 + random.index(30) as u32;
         let deaths = random.index(count as usize);
-        let mut kills: Vec<_> =
+        let kills: Vec<_> =
             (0..deaths).map(|_| (random.index(8 * count as usize), random.index(4))).collect();
-        let world = run(count, &mut random, &mut kills);
+        let world = run(count, &mut random, &kills);
         world.check(&format!("seed {seed}"));
     }
 }
