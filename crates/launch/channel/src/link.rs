@@ -174,7 +174,7 @@ impl Link {
     }
 
     /// The next message that was read. One that makes no sense breaks the connection.
-    pub fn next<T: Wire>(&mut self) -> Option<T> {
+    pub fn next_message<T: Wire>(&mut self) -> Option<T> {
         // Frames without a message only ask this kernel for an answer.
         while self.input[self.taken..].starts_with(&[0; 4]) {
             self.taken += 4;
@@ -201,7 +201,7 @@ impl Link {
     /// Waits for the next message; `None`: the connection is broken.
     pub fn wait<T: Wire>(&mut self) -> Option<T> {
         loop {
-            if let Some(message) = self.next() {
+            if let Some(message) = self.next_message() {
                 return Some(message);
             }
             if self.broken.is_some() {

@@ -92,7 +92,7 @@ impl Head {
             link.flush();
             link.read();
         }
-        while let Some(message) = self.hosts[index].link.as_mut().and_then(Link::next) {
+        while let Some(message) = self.hosts[index].link.as_mut().and_then(Link::next_message) {
             self.take(index, message);
         }
         let broken = self.hosts[index].link.as_ref().and_then(Link::broken).map(str::to_owned);

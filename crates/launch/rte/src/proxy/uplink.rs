@@ -150,7 +150,7 @@ impl Proxy {
         let Some(up) = &mut self.up else { return };
         up.link.flush();
         up.link.read();
-        while let Some(message) = self.up.as_mut().and_then(|up| up.link.next()) {
+        while let Some(message) = self.up.as_mut().and_then(|up| up.link.next_message()) {
             self.obey(message);
         }
         if self.up.as_ref().is_some_and(|up| up.link.broken().is_some()) {
