@@ -162,8 +162,8 @@ mod tests {
     use crate::{Arrival, Peer};
     use mem::PeerBytes;
 
-    const CLASSES: [Class; 6] =
-        [Class::Pml, Class::Osc, Class::Io, Class::Connect, Class::Farewell, Class::Test];
+    const CLASSES: [Class; 7] =
+        [Class::Pml, Class::Osc, Class::Io, Class::Connect, Class::Farewell, Class::Failure, Class::Test];
 
     #[test]
     fn bytes_and_cookies_name_their_class() {
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn strays_are_counted_and_reported_once_per_first_byte() {
         let mut strays = Strays::default();
-        let headers: [&'static [u8]; 3] = [&[0xa0, 1, 2, 3, 4, 5, 6, 7], &[0xdf; 16], &[]];
+        let headers: [&'static [u8]; 3] = [&[0xc0, 1, 2, 3, 4, 5, 6, 7], &[0xdf; 16], &[]];
         for round in 0..3 {
             for header in headers {
                 let header = PeerBytes::of(header);
