@@ -29,8 +29,10 @@ impl<B: FastPath> MessageLayer<B> for Ob1 {
         let owner = request.owner;
         match &mut request.state {
             State::Posted(post) => {
+                let context = post.envelope.context;
                 self.posted.remove(&post.envelope, id.0);
-                self.finish(btl, id, Done::cancelled(owner));
+                let done = self.taken_back(context, owner);
+                self.finish(btl, id, done);
             }
             State::Send(send) if send.stage == SendStage::Queued => {
                 let context = send.to.context;

@@ -308,22 +308,23 @@ impl Ob1 {
         }
         self.waiting.retain(|&waiting| waiting != peer);
         self.lost.push(peer);
-        let concerned: Vec<u32> = self
-            .requests
-            .iter()
-            .filter(|(_, request)| match &request.state {
-                State::Posted(post) => post.peer == Some(peer),
-                state => state.transfer().is_some_and(|(with, _)| with == peer),
-            })
-            .map(|(key, _)| key)
-            .collect();
-        for key in concerned {
-            let Some(request) = self.requests.get(key) else { continue };
+        let concerned = self.requests_that(|state| match state {
+            State::Posted(post) => post.peer == Some(peer),
+            state => state.transfer().is_some_and(|(with, _)| with == peer),
+        });
+        for id in concerned {
+            let Some(request) = self.requests.get(id.0) else { continue };
             let owner = request.owner;
             if let State::Posted(post) = &request.state {
-                self.posted.remove(&post.envelope, key);
+                self.posted.remove(&post.envelope, id.0);
             }
-            self.finish(btl, ReqId(key), Done::lost(owner));
+            self.finish(btl, id, Done::lost(owner));
         }
+    }
+
+    /// The requests whose state is such.
+    pub(crate) fn requests_that(&self, is_such: impl Fn(&State) -> bool) -> Vec<ReqId> {
+        let such = self.requests.iter().filter(|(_, request)| is_such(&request.state));
+        such.map(|(key, _)| ReqId(key)).collect()
     }
 }

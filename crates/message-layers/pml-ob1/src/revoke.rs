@@ -1,7 +1,7 @@
 //! Contexts that are revoked: nothing is matched in them any more.
 
 use btl::FastPath;
-use pml::{Done, MessageLayer, ReqId};
+use pml::{Done, MessageLayer};
 
 use crate::Ob1;
 use crate::request::State;
@@ -12,7 +12,7 @@ impl Ob1 {
         !self.revoked.is_empty() && self.revoked.contains(&context)
     }
 
-    /// How a send ends that did not take place.
+    /// How a send or a receive ends that did not take place.
     pub(crate) fn taken_back(&self, context: u32, owner: u32) -> Done {
         if self.is_revoked(context) { Done::revoked(owner) } else { Done::cancelled(owner) }
     }
@@ -28,21 +28,8 @@ impl Ob1 {
             State::Send(send) => send.to.context == context,
             State::Receive(_) | State::Done(_) => false,
         };
-        let concerned: Vec<u32> = self
-            .requests
-            .iter()
-            .filter(|(_, request)| is_concerned(&request.state))
-            .map(|(key, _)| key)
-            .collect();
-        for key in concerned {
-            let Some(request) = self.requests.get(key) else { continue };
-            let owner = request.owner;
-            if let State::Posted(post) = &request.state {
-                self.posted.remove(&post.envelope, key);
-                self.finish(btl, ReqId(key), Done::revoked(owner));
-            } else {
-                self.cancel(btl, ReqId(key));
-            }
+        for id in self.requests_that(is_concerned) {
+            self.cancel(btl, id);
         }
     }
 }
