@@ -235,12 +235,7 @@ pub fn wait<S: Progress, R>(
     why: impl FnMut(&mut S) -> Reason,
     ready: impl FnMut(&mut S) -> Option<R>,
 ) -> R {
-    let _pin = Pin::<S>::of(t);
-    let _blocked = Blocked::begin();
-    let policy = t.lock().policy();
-    let result = waiting::wait(t, policy, how, why, ready);
-    see_to_connections(t);
-    result
+    blocked(t, |t, policy| waiting::wait(t, policy, how, why, ready))
 }
 
 /// As [`wait`]; now and then, also out of its sleep, `check` looks for what nothing announces: whether it has found something,
@@ -252,15 +247,7 @@ pub fn wait_checked<S: Progress, R>(
     why: impl FnMut(&mut S) -> Reason,
     ready: impl FnMut(&mut S) -> Option<R>,
 ) -> R {
-    let _pin = Pin::<S>::of(t);
-    let _blocked = Blocked::begin();
-    let policy = t.lock().policy();
-    let result = waiting::wait_checked(t, policy, how, None, Some(check), why, ready);
-    see_to_connections(t);
-    match result {
-        Some(result) => result,
-        None => unreachable!("a wait without a deadline ends with a result"),
-    }
+    blocked(t, |t, policy| waiting::wait_checked(t, policy, how, Some(check), why, ready))
 }
 
 /// As [`wait`], until `deadline` at the latest; `None`: it passed.
@@ -271,10 +258,16 @@ pub fn wait_until<S: Progress, R>(
     why: impl FnMut(&mut S) -> Reason,
     ready: impl FnMut(&mut S) -> Option<R>,
 ) -> Option<R> {
+    blocked(t, |t, policy| waiting::wait_until(t, policy, how, Some(deadline), why, ready))
+}
+
+/// Makes a wait, with what each one has before and after it.
+#[inline(always)]
+fn blocked<S: Progress, R>(t: &mut Token<S>, wait: impl FnOnce(&mut Token<S>, Policy) -> R) -> R {
     let _pin = Pin::<S>::of(t);
     let _blocked = Blocked::begin();
     let policy = t.lock().policy();
-    let result = waiting::wait_until(t, policy, how, Some(deadline), why, ready);
+    let result = wait(t, policy);
     see_to_connections(t);
     result
 }

@@ -203,7 +203,23 @@ pub fn wait<H: Host, R>(
 where
     H::Interest: Clone,
 {
-    match wait_until(host, policy, how, None, why, ready) {
+    wait_checked(host, policy, how, None, why, ready)
+}
+
+/// As [`wait`], with looks of the caller's own.
+#[inline]
+pub fn wait_checked<H: Host, R>(
+    host: &mut H,
+    policy: Policy,
+    how: How<H::Interest>,
+    check: Check<'_, H::State>,
+    why: impl FnMut(&mut H::State) -> H::Reason,
+    ready: impl FnMut(&mut H::State) -> Option<R>,
+) -> R
+where
+    H::Interest: Clone,
+{
+    match run(host, policy, how, None, check, why, ready) {
         Some(result) => result,
         None => unreachable!("a wait without a deadline ends with a result"),
     }
@@ -237,12 +253,11 @@ pub fn wait_until<H: Host, R>(
 where
     H::Interest: Clone,
 {
-    wait_checked(host, policy, how, deadline, None, why, ready)
+    run(host, policy, how, deadline, None, why, ready)
 }
 
-/// As [`wait_until`], with looks of the caller's own.
 #[inline]
-pub fn wait_checked<H: Host, R>(
+fn run<H: Host, R>(
     host: &mut H,
     policy: Policy,
     how: How<H::Interest>,
