@@ -76,6 +76,8 @@ pub struct Server {
     in_barrier: usize,
     /// Ranks that have failed and are in no barrier: none waits for them.
     missing: usize,
+    /// Ranks of the job that have failed, in the order in which all are informed.
+    failed: Vec<u32>,
     /// Replies that are to be sent: rank and text.
     pub outbox: Vec<(usize, String)>,
     /// What our own ranks get at the end of a barrier, and which of them.
@@ -119,6 +121,7 @@ impl Server {
             universe,
             in_barrier: 0,
             missing: 0,
+            failed: Vec::new(),
             outbox: Vec::new(),
             handout: None,
         }
@@ -197,9 +200,12 @@ impl Server {
         self.record = Record::default();
     }
 
-    /// The answer to `rank`'s hello. Its descriptor goes with the first byte.
+    /// The answer to `rank`'s hello. Its descriptor goes with the first byte. What other hosts have announced before follows it.
     pub fn job_record(&mut self, rank: usize, body: &str) -> String {
         self.ranks[rank].phase = Phase::Active;
+        for failed in self.failed.clone() {
+            self.reply(rank, failure(failed));
+        }
         format!("cmd={JOB} rc=0 bytes={}\n{body}", body.len())
     }
 
@@ -352,11 +358,13 @@ impl Server {
         self.end_barrier()
     }
 
-    /// Informs the ranks of this host that are inside MPI that a rank of the job has failed; which they are.
+    /// Informs the ranks of this host that are inside MPI that a rank of the job has failed; which they are. Those that are about to
+    /// be learn of it with their job record.
     pub fn announce(&mut self, failed: u32) -> Vec<usize> {
+        self.failed.push(failed);
         let active = |rank: &usize| self.ranks[*rank].phase == Phase::Active;
         let informed: Vec<usize> = (0..self.ranks.len()).filter(active).collect();
-        informed.iter().for_each(|&rank| self.reply(rank, format!("cmd={FAILED} rank={failed}")));
+        informed.iter().for_each(|&rank| self.reply(rank, failure(failed)));
         informed
     }
 
@@ -417,6 +425,11 @@ impl Services {
     }
 }
 
+/// The line about a rank that has failed.
+fn failure(rank: u32) -> String {
+    format!("cmd={FAILED} rank={rank}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -448,6 +461,21 @@ mod tests {
         assert_eq!(std::mem::take(&mut server.outbox).len(), 1);
         assert_eq!(say(&mut server, 0, "cmd=barrier_in").len(), 1);
         assert_eq!(server.announce(1), [0]);
+    }
+
+    #[test]
+    fn a_failure_that_another_host_announces_early_follows_the_job_record() {
+        let mut server = server(2);
+        server.is_one_of_several();
+        for rank in 0..2 {
+            say(&mut server, rank, &format!("cmd={HELLO} protocol={PROTOCOL}"));
+        }
+        assert!(server.all_wait() && server.announce(7).is_empty() && server.outbox.is_empty());
+        server.begin();
+        for rank in 0..2 {
+            server.job_record(rank, "");
+            assert_eq!(std::mem::take(&mut server.outbox), [(rank, format!("cmd={FAILED} rank=7\n"))]);
+        }
     }
 
     #[test]
