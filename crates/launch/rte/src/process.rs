@@ -95,8 +95,8 @@ impl Process {
     }
 }
 
-/// Reaps child `pid` if it has ended. The stop of one that another thread of this process traces is left to that thread: whoever
-/// waits for it would take it.
+/// Reaps child `pid` if it has ended. The stop of one that another thread of this process traces is left to that thread: a wait
+/// for it would take it.
 pub fn reap(pid: Pid) {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
     let seen = waitid(WaitId::Pid(pid), options | WaitIdOptions::NOWAIT);

@@ -36,5 +36,5 @@ pub fn code_of_survivors(statuses: &[Option<Status>]) -> u8 {
     if known.clone().any(|status| *status == Status::Exited(0)) {
         return 0;
     }
-    known.find(|status| **status != Status::Exited(0)).map_or(0, |status| status.code())
+    known.next().map_or(0, |status| status.code())
 }

@@ -76,7 +76,7 @@ impl Tables {
     pub(crate) fn take(&self, rank: u32, offset: u64, bytes: &[u8]) {
         let fits = offset.checked_add(bytes.len() as u64).is_some_and(|end| end <= self.bytes);
         if fits {
-            // The memory is as long as all parts. Without room for it the report lacks that rank, and says so.
+            // The memory is as long as all parts. Where no room is left for it, the part stays as if the rank had left nothing.
             let _ = rustix::io::pwrite(&*self.memory, bytes, u64::from(rank) * self.bytes + offset);
         }
     }

@@ -101,7 +101,7 @@ impl Sampler {
     /// The system's: no such thread, or no permission; `TimedOut`: the kernel does not stop it.
     pub fn thread(&mut self, pid: i32, thread: i32) -> io::Result<Stack> {
         let copy = ptrace::copy(pid, thread)?;
-        Ok(self.code(pid).unwind(pid, thread, &copy))
+        Ok(self.stopped(pid, thread, &copy))
     }
 
     /// The stack of a thread that was stopped when it was copied.
@@ -243,6 +243,7 @@ mod tests {
         assert!(sampler.process(pid).is_err());
         std::fs::remove_dir_all(folder).unwrap();
     }
+
     #[test]
     fn a_thread_that_stops_too_late_goes_on() {
         let folder = folder("waiter");

@@ -13,6 +13,7 @@
 //! both has waited from its host's first look to its second; so all such ranks waited at the moment between. None of them shows
 //! a wait while something that it has sent is under way (`objects::shown`), and what has arrived wakes its receiver.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use deadlock::graph::Graph;
@@ -84,12 +85,12 @@ impl Head {
     }
 
     fn ask_for_sites(&mut self, graph: Graph, dead: Vec<u32>) {
-        let has_dead = |host: &usize| dead.iter().any(|rank| self.hosts[*host].ranks.contains(rank));
-        let open: Vec<usize> = (0..self.hosts.len()).filter(has_dead).collect();
+        let open: BTreeSet<usize> =
+            dead.iter().map(|&rank| self.spec.host_of[rank as usize] as usize).collect();
         for &host in &open {
             self.tell(host, &Down::NameWaits(dead.clone()));
         }
-        (self.watch.open, self.watch.sites) = (open, Vec::new());
+        (self.watch.open, self.watch.sites) = (open.into_iter().collect(), Vec::new());
         self.watch.found = Some((graph, dead));
     }
 

@@ -120,7 +120,10 @@ impl Proxy {
         let mut sites = Vec::new();
         for (slot, section) in self.sections().iter().enumerate() {
             let rank = self.job.world[slot];
-            for Slot { wait, .. } in section.waits().into_iter().filter(|_| ranks.contains(&rank)) {
+            if !ranks.contains(&rank) {
+                continue;
+            }
+            for Slot { wait, .. } in section.waits() {
                 let (call, place) = site_of(&mut resolver, section, &wait);
                 sites.push(WaitSite { rank, thread: wait.thread, call, place });
             }
