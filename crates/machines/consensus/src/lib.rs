@@ -7,7 +7,7 @@
 //!        ▲  ▲                                                          │ decision, down the tree
 //!   report  report   the combined values of a subtree,                 ▼
 //!        │  │        or the decision that one of it knows          each member returns
-//!   a member dies ── whoever learns of it goes on to the next view, and reports anew
+//!   a member dies ── each that learns of it goes on to the next view, and reports anew
 //! ```
 //!
 //! # What is promised, and why

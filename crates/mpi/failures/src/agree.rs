@@ -7,6 +7,7 @@ use pml::Done;
 
 use crate::ballot::Ballot;
 use crate::decisions::{self, CallId, Decisions};
+use crate::known::acknowledged_in;
 use crate::members::Members;
 use mem::PeerBytes;
 use objects::comm::Held;
@@ -51,8 +52,7 @@ pub fn iagree(t: &mut Token, comm: abi::Comm, flag: Address, request: &mut abi::
 fn begin(state: &mut State, comm: abi::Comm, flag: i32) -> Result<(CallId, bool)> {
     let found = state.comm(comm)?;
     let members = Members::of(state, found);
-    let mut failed = state.failed_in(found);
-    failed.truncate(found.acknowledged);
+    let failed = acknowledged_in(state, found);
     let mut places: Vec<u32> = failed.into_iter().filter_map(|peer| members.place(peer)).collect();
     places.sort_unstable();
     let mut ballot = Ballot { acknowledged: Some(places), ..Ballot::new() };

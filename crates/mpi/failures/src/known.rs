@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use abi::{Error, Result};
 
+use objects::comm::Comm;
 use objects::domain::Token;
 use objects::group::Group;
 use objects::state::State;
@@ -39,11 +40,16 @@ pub fn failure_ack(t: &mut Token, comm: abi::Comm) -> Result<()> {
 /// `MPIX_Comm_failure_get_acked`: those that are acknowledged.
 pub fn failure_get_acked(t: &mut Token, comm: abi::Comm, group: &mut abi::Group) -> Result<()> {
     let mut state = t.lock();
-    let found = state.comm(comm)?;
-    let (count, mut failed) = (found.acknowledged, state.failed_in(found));
-    failed.truncate(count);
+    let failed = acknowledged_in(&state, state.comm(comm)?);
     *group = group_of(&mut state, failed)?;
     Ok(())
+}
+
+/// The failed members of a communicator that the program has acknowledged.
+pub(crate) fn acknowledged_in(state: &State, comm: &Comm) -> Vec<u32> {
+    let mut failed = state.failed_in(comm);
+    failed.truncate(comm.acknowledged);
+    failed
 }
 
 fn group_of(state: &mut State, peers: Vec<u32>) -> Result<abi::Group> {

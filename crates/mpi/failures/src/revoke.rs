@@ -47,8 +47,7 @@ fn pass_on(state: &mut State, comm: abi::Comm, to: fn(&Members, &[Peer]) -> BTre
 
 /// Another process has revoked a communicator, perhaps one that is not here yet.
 pub fn hear(state: &mut State, context: u32, from: Peer) {
-    let found = state.comms.iter().find(|comm| comm.context == context);
-    match found.map(|comm| (comm.handle, comm.contains(from))) {
+    match state.comms.in_context(context).map(|comm| (comm.handle, comm.contains(from))) {
         Some((comm, true)) => spread(state, comm),
         Some((_, false)) => {}
         None if state.contexts.is_free(context >> 1, 1) => {
@@ -100,7 +99,7 @@ mod tests {
 
     /// The word goes on from one that lives, and nothing is passed on by the dead: it reaches all others.
     #[test]
-    fn the_word_reaches_all_that_live_whoever_has_failed() {
+    fn the_word_reaches_all_that_live() {
         for count in 1..=12_u32 {
             for dead in 0..1_u32 << count {
                 let lives = |rank: &u32| dead & 1 << rank == 0;

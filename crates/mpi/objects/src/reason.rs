@@ -118,7 +118,7 @@ fn one(state: &State, peer: Peer) -> Targets {
 
 /// The other processes that may send in a context.
 fn members(state: &State, context: u32) -> Targets {
-    let comm = state.comms.iter().find(|comm| comm.context == context);
+    let comm = state.comms.in_context(context);
     comm.map_or(Targets::Outside, |comm| others(state, &comm.peers))
 }
 

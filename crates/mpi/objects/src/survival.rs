@@ -86,7 +86,7 @@ impl State {
 
     #[cold]
     fn unacknowledged(&self, context: u32) -> Option<Error> {
-        let comm = self.comms.iter().find(|comm| comm.context == context)?;
+        let comm = self.comms.in_context(context)?;
         if comm.is_revoked {
             return Some(REVOKED);
         }
@@ -95,7 +95,7 @@ impl State {
 
     /// For a wait for a message of one process in a context.
     pub fn revocation_of(&self, context: u32) -> Option<Error> {
-        self.comms.iter().any(|comm| comm.context == context && comm.is_revoked).then_some(REVOKED)
+        self.comms.in_context(context)?.is_revoked.then_some(REVOKED)
     }
 
     /// For a receive of any process that has no message yet, while a failure is not acknowledged: the request goes on, and this is
@@ -109,7 +109,7 @@ impl State {
     fn find_pending(&self, id: ReqId) -> Option<Done> {
         let Some(Awaited::Message { peer: None, context, .. }) = self.p2p.awaited(id) else { return None };
         self.unacknowledged(context)?;
-        let comm = self.comms.iter().find(|comm| comm.context == context)?;
+        let comm = self.comms.in_context(context)?;
         Some(Done { error: abi::ERR_PROC_FAILED_PENDING, ..Done::sent(comm.handle.0 as u32) })
     }
 

@@ -228,6 +228,11 @@ impl Comms {
         }
     }
 
+    /// The communicator whose messages have this context.
+    pub fn in_context(&self, context: u32) -> Option<&Comm> {
+        self.iter().find(|comm| comm.context == context)
+    }
+
     /// As [`Comms::get`], to change it.
     pub fn get_mut(&mut self, handle: abi::Comm) -> Result<&mut Comm> {
         let builtin = handle.0.wrapping_sub(abi::COMM_WORLD.0);
