@@ -25,7 +25,7 @@ const FAILED: Error = Error::new(
 pub fn agree(t: &mut Token, comm: abi::Comm, flag: &mut i32) -> Result<()> {
     let (id, is_second) = begin(&mut t.lock(), comm, *flag)?;
     engine::see_to_connections(t);
-    let decision = wait_for(t, |state| decisions::result(state, id));
+    let decision = wait_for(t, |state| decisions::take(state, id));
     let (bits, error) = judge(&decision, is_second);
     *flag = bits;
     error.map_or(Ok(()), Err)
@@ -84,7 +84,7 @@ struct Agreement {
 impl Operation<State> for Agreement {
     fn is_over(&mut self, state: &mut State) -> bool {
         if self.ended.is_none()
-            && let Some(decision) = decisions::result(state, self.id)
+            && let Some(decision) = decisions::take(state, self.id)
         {
             let (bits, error) = judge(&decision, self.is_second);
             of_user(self.flag, 4).write(PeerBytes::of(&bits.to_ne_bytes()));

@@ -12,12 +12,14 @@ pub struct Ballot {
     pub acknowledged: Option<Vec<u32>>,
     /// What a communicator in the making asks.
     pub question: Option<Question>,
+    /// The first call of the communicator that is not over on one of them.
+    pub first_open: u32,
 }
 
 impl Ballot {
     /// One that changes nothing.
     pub fn new() -> Ballot {
-        Ballot { flags: [u32::MAX; 2], acknowledged: None, question: None }
+        Ballot { flags: [u32::MAX; 2], acknowledged: None, question: None, first_open: u32::MAX }
     }
 }
 
@@ -25,6 +27,7 @@ impl Value for Ballot {
     fn combine(&mut self, other: &Ballot) {
         self.flags[0] &= other.flags[0];
         self.flags[1] &= other.flags[1];
+        self.first_open = self.first_open.min(other.first_open);
         if let (Some(own), Some(other)) = (&mut self.acknowledged, &other.acknowledged) {
             own.retain(|place| other.binary_search(place).is_ok());
         }
@@ -59,6 +62,7 @@ pub fn encode(message: &Message<Ballot>) -> Vec<u8> {
         }
     };
     words.extend(ballot.flags);
+    words.push(ballot.first_open);
     match &ballot.acknowledged {
         Some(places) => list(&mut words, places),
         None => words.push(NONE),
@@ -79,6 +83,7 @@ pub fn decode(bytes: &[u8]) -> Option<Message<Ballot>> {
     let kind = next(&mut rest)?;
     let agreed_dead = if kind == DECISION { list(&mut rest)?? } else { Vec::new() };
     let flags = [next(&mut rest)?, next(&mut rest)?];
+    let first_open = next(&mut rest)?;
     let acknowledged = list(&mut rest)?;
     let question = match rest.split_first() {
         None => None,
@@ -89,7 +94,7 @@ pub fn decode(bytes: &[u8]) -> Option<Message<Ballot>> {
             Some(Question { op: if largest == 1 { abi::MAX } else { abi::BAND }, words })
         }
     };
-    let ballot = Ballot { flags, acknowledged, question };
+    let ballot = Ballot { flags, acknowledged, question, first_open };
     let body = match kind {
         REPORT => Body::Report(ballot),
         DECISION => Body::Decision(Decision { value: ballot, dead: agreed_dead }),
@@ -121,7 +126,8 @@ mod tests {
 
     fn messages() -> Vec<Message<Ballot>> {
         let question = Question { op: abi::BAND, words: [1, u64::MAX, 3 << 40, 4, 5] };
-        let full = Ballot { flags: [7, 9], acknowledged: Some(vec![1, 4]), question: Some(question) };
+        let full =
+            Ballot { flags: [7, 9], acknowledged: Some(vec![1, 4]), question: Some(question), first_open: 3 };
         let decision = Decision { value: full.clone(), dead: vec![0, 5] };
         vec![
             Message { dead: vec![], body: Body::Report(Ballot::new()) },
@@ -156,12 +162,17 @@ mod tests {
 
     #[test]
     fn ballots_are_combined_whatever_the_order() {
-        let one = Ballot { flags: [0b110, 1], acknowledged: Some(vec![1, 2, 5]), question: None };
-        let two = Ballot { flags: [0b011, 3], acknowledged: Some(vec![2, 5, 6]), question: None };
+        let ballot = |flags, acknowledged: &[u32], first_open| Ballot {
+            flags,
+            acknowledged: Some(acknowledged.to_vec()),
+            question: None,
+            first_open,
+        };
+        let (one, two) = (ballot([0b110, 1], &[1, 2, 5], 8), ballot([0b011, 3], &[2, 5, 6], 7));
         let (mut left, mut right) = (one.clone(), two.clone());
         left.combine(&two);
         right.combine(&one);
         assert_eq!(left, right);
-        assert_eq!(left, Ballot { flags: [0b010, 1], acknowledged: Some(vec![2, 5]), question: None });
+        assert_eq!(left, ballot([0b010, 1], &[2, 5], 7));
     }
 }

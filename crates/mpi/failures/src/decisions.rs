@@ -2,8 +2,12 @@
 //!
 //! A call is numbered among those of its communicator, which all members make in one order, and each of its questions among those of the
 //! call. What comes for a call that this process has not made yet is kept for it.
+//!
+//! **How long they stay.** A member that has its result answers in later views, until all members that live have theirs. Each brings along
+//! which call is the first that is not over with it; before the first one of all, no call is asked for any more. The last calls of a
+//! communicator stay when it is freed, until another one that has its context makes its first call.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use abi::Result;
 use btl::Peer;
@@ -29,6 +33,8 @@ pub struct CallId {
 /// All agreements of this process.
 pub struct Decisions {
     calls: BTreeMap<CallId, Agreeing>,
+    /// Calls that are not over here: the context, and the number of the call.
+    open: BTreeSet<(u32, u32)>,
     /// Messages for calls that are still to be made here, with their senders.
     early: BTreeMap<CallId, Vec<(u32, Message<Ballot>)>>,
     /// Of `early`.
@@ -39,23 +45,41 @@ pub struct Decisions {
 const MOST_KEPT: usize = 1 << 16;
 
 struct Agreeing {
+    /// Tells it from those of other communicators that have had the context: see `Contexts::taking`.
+    taking: Option<u64>,
     members: Members,
     consensus: Consensus<Ballot>,
 }
 
-static DECISIONS: Guarded<Decisions> =
-    Guarded::new(Decisions { calls: BTreeMap::new(), early: BTreeMap::new(), kept: 0 });
+static DECISIONS: Guarded<Decisions> = Guarded::new(Decisions::new());
 
 impl Decisions {
+    const fn new() -> Decisions {
+        Decisions { calls: BTreeMap::new(), open: BTreeSet::new(), early: BTreeMap::new(), kept: 0 }
+    }
+
+    /// Takes the next number of a communicator's calls, for a call that is over with [`end`].
+    ///
+    /// # Errors
+    /// `MPI_ERR_COMM`.
+    pub fn number(state: &mut State, comm: abi::Comm) -> Result<CallId> {
+        let found = state.comms.get_mut(comm)?;
+        let id = CallId { context: found.context, call: found.agreements, question: 0 };
+        found.agreements = id.call.wrapping_add(1);
+        let table = DECISIONS.get_mut(&mut state.tables);
+        if id.call == 0 {
+            table.forget_context(id.context);
+        }
+        table.open.insert((id.context, id.call));
+        Ok(id)
+    }
+
     /// Begins the next agreement of a communicator.
     ///
     /// # Errors
     /// `MPI_ERR_COMM`.
     pub fn begin(state: &mut State, comm: abi::Comm, ballot: Ballot) -> Result<CallId> {
-        let found = state.comms.get_mut(comm)?;
-        let call = found.agreements;
-        found.agreements = call.wrapping_add(1);
-        let id = CallId { context: found.context, call, question: 0 };
+        let id = Decisions::number(state, comm)?;
         Decisions::ask(state, comm, id, ballot)?;
         Ok(id)
     }
@@ -69,8 +93,10 @@ impl Decisions {
         let announced = state.failures.announced.iter();
         let dead: Vec<u32> = announced.filter_map(|peer| members.place(peer.0)).collect();
         let mut consensus = Consensus::new(members.peers.len() as u32, members.me, dead);
-        consensus.contribute(ballot);
+        let taking = state.contexts.taking(id.context >> 1);
         let table = DECISIONS.get_mut(&mut state.tables);
+        let first_open = table.first_open(id.context).unwrap_or(id.call);
+        consensus.contribute(Ballot { first_open, ..ballot });
         let early = table.early.remove(&id).unwrap_or_default();
         table.kept -= early.len();
         for (from, message) in early {
@@ -78,15 +104,48 @@ impl Decisions {
                 consensus.hear(place, message);
             }
         }
-        table.calls.insert(id, Agreeing { members, consensus });
+        table.calls.insert(id, Agreeing { taking, members, consensus });
         send(state, id);
         Ok(())
+    }
+
+    /// The first call of a context that is not over here.
+    fn first_open(&self, context: u32) -> Option<u32> {
+        self.open.range((context, 0)..=(context, u32::MAX)).next().map(|&(_, call)| call)
+    }
+
+    /// The calls of a context before this one are over with all members that live.
+    fn forget_before(&mut self, context: u32, call: u32) {
+        let id = |call| CallId { context, call, question: 0 };
+        let over: Vec<CallId> = self.calls.range(id(0)..id(call)).map(|(&id, _)| id).collect();
+        over.iter().for_each(|id| drop(self.calls.remove(id)));
+    }
+
+    /// What there is of a context is of a communicator that was freed.
+    fn forget_context(&mut self, context: u32) {
+        self.forget_before(context, u32::MAX);
+        self.open.retain(|&(other, _)| other != context);
     }
 }
 
 /// The result of an agreement, once there is one.
-pub fn result(state: &State, id: CallId) -> Option<Decision<Ballot>> {
-    DECISIONS.get(&state.tables).calls.get(&id)?.consensus.decision().cloned()
+pub fn result(state: &mut State, id: CallId) -> Option<Decision<Ballot>> {
+    let table = DECISIONS.get_mut(&mut state.tables);
+    let decision = table.calls.get(&id)?.consensus.decision().cloned()?;
+    table.forget_before(id.context, decision.value.first_open);
+    Some(decision)
+}
+
+/// The result of a call's only agreement, with which the call is over.
+pub fn take(state: &mut State, id: CallId) -> Option<Decision<Ballot>> {
+    let decision = result(state, id)?;
+    end(state, id);
+    Some(decision)
+}
+
+/// This process has all results of a call.
+pub fn end(state: &mut State, id: CallId) {
+    DECISIONS.get_mut(&mut state.tables).open.remove(&(id.context, id.call));
 }
 
 /// Whether there is a result.
@@ -96,13 +155,25 @@ pub fn is_decided(state: &State, id: CallId) -> bool {
 
 /// A message for an agreement.
 pub fn hear(state: &mut State, id: CallId, from: Peer, message: Message<Ballot>) {
-    let table = DECISIONS.get_mut(&mut state.tables);
-    match table.calls.get_mut(&id) {
+    let State { tables, comms, contexts, .. } = state;
+    let table = DECISIONS.get_mut(tables);
+    let context = id.context >> 1;
+    // Otherwise it is for a communicator that gets the context of one that was freed.
+    let is_for = |call: &&mut Agreeing| {
+        contexts.taking(context).is_none_or(|taking| call.taking == Some(taking))
+            && !contexts.makings().is_offered(context, 1)
+    };
+    let is_over = comms.in_context(id.context).is_some_and(|comm| {
+        id.call < table.first_open(id.context).map_or(comm.agreements, |open| open.min(comm.agreements))
+    });
+    match table.calls.get_mut(&id).filter(is_for) {
         Some(call) => {
             let Some(place) = call.members.place(from.0) else { return };
             call.consensus.hear(place, message);
             send(state, id);
         }
+        // It was forgotten, since no member needs it.
+        None if is_over => {}
         None if table.kept < MOST_KEPT => {
             table.kept += 1;
             table.early.entry(id).or_default().push((from.0, message));
@@ -140,5 +211,42 @@ fn send(state: &mut State, id: CallId) {
     }
     if decided {
         state.threads.changed();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(context: u32, call: u32, question: u32) -> CallId {
+        CallId { context, call, question }
+    }
+
+    fn table(calls: &[CallId]) -> Decisions {
+        let mut table = Decisions::new();
+        for &call in calls {
+            let members = Members { peers: vec![0], is_second: false, me: 0 };
+            let consensus = Consensus::new(1, 0, []);
+            table.calls.insert(call, Agreeing { taking: None, members, consensus });
+        }
+        table
+    }
+
+    #[test]
+    fn calls_that_are_over_with_all_are_forgotten() {
+        let kept = [id(4, 9, 0), id(6, 2, 0), id(6, 2, 1), id(6, 3, 0), id(8, 0, 0)];
+        let mut table = table(&[&kept[..], &[id(6, 0, 0), id(6, 1, 0), id(6, 1, 1)]].concat());
+        table.forget_before(6, 2);
+        assert!(table.calls.keys().eq(&kept));
+    }
+
+    #[test]
+    fn a_context_that_another_communicator_gets_has_no_calls() {
+        let mut table = table(&[id(4, 0, 0), id(6, 0, 0), id(6, 7, 3)]);
+        table.open.extend([(4, 0), (6, 7), (6, 8)]);
+        assert_eq!([4, 5, 6].map(|context| table.first_open(context)), [Some(0), None, Some(7)]);
+        table.forget_context(6);
+        assert!(table.calls.keys().eq(&[id(4, 0, 0)]));
+        assert_eq!(table.first_open(6), None);
     }
 }

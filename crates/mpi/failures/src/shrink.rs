@@ -1,7 +1,7 @@
 //! `MPIX_Comm_shrink` and `MPIX_Comm_ishrink`: a communicator of those that live.
 //!
 //! Each question about its context id is an agreement, and those that are dead to the last one are not in it. So all its members make the
-//! same communicator, whoever fails meanwhile.
+//! same communicator, also if others fail meanwhile.
 
 use std::sync::Arc;
 
@@ -38,9 +38,10 @@ pub fn shrink(t: &mut Token, comm: abi::Comm, new: &mut abi::Comm) -> Result<()>
         call.question += 1;
         dead = decision.dead;
         answer(decision.value)
-    })?;
+    });
     let mut state = t.lock();
-    let made = without(&state, comm, id, &dead)?;
+    decisions::end(&mut state, call);
+    let made = without(&state, comm, id?, &dead)?;
     *new = add_comm(&mut state, made)?;
     Ok(())
 }
@@ -72,10 +73,7 @@ pub fn ishrink(
 
 /// Takes the next number of the communicator's calls; with that, how many context ids are needed.
 fn begin(state: &mut State, comm: abi::Comm) -> Result<(CallId, u32)> {
-    let found = state.comms.get_mut(comm)?;
-    let call = CallId { context: found.context, call: found.agreements, question: 0 };
-    found.agreements = found.agreements.wrapping_add(1);
-    Ok((call, found.context_ids()))
+    Ok((Decisions::number(state, comm)?, state.comm(comm)?.context_ids()))
 }
 
 fn party(call: CallId) -> Party {
@@ -170,6 +168,7 @@ impl Operation<State> for Shrinking {
             Ok(true) => abi::SUCCESS,
             Err(error) => error.class,
         };
+        decisions::end(state, self.call);
         self.ended = Some(Done { error, ..Done::sent(self.held.comm().0 as u32) });
         Advance::Finished
     }

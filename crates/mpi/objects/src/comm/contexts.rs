@@ -9,7 +9,7 @@
 //!
 //! How the members of a new communicator agree on an id is `communicators::agreement`'s.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Largest id. One bit of a message's context distinguishes the library's own messages from the program's; and the
@@ -23,7 +23,9 @@ pub struct Contexts {
     /// Where the next communicator looks for an id. Positions count on, lap after lap over the ids; so of two of them the
     /// later one is the larger one, and an id that has just become free is not the next one to be taken.
     position: u64,
-    used: BTreeSet<u32>,
+    /// Each with the number of its taking.
+    used: BTreeMap<u32, u64>,
+    takings: u64,
     makings: Arc<Mutex<Makings>>,
     /// Used ids whose communicator is gone.
     lingering: BTreeSet<u32>,
@@ -106,7 +108,8 @@ impl Contexts {
     pub fn new() -> Contexts {
         Contexts {
             position: 0,
-            used: BTreeSet::new(),
+            used: BTreeMap::new(),
+            takings: 0,
             makings: Arc::default(),
             lingering: BTreeSet::new(),
             max: MAX,
@@ -161,7 +164,13 @@ impl Contexts {
 
     /// Takes `count` ids from `id`.
     pub fn take(&mut self, id: u32, count: u32) {
-        self.used.extend(id..id + count);
+        self.takings += 1;
+        self.used.extend((id..id + count).map(|id| (id, self.takings)));
+    }
+
+    /// Which taking of an id its present use goes back to; another number each time that it is taken. `None`: no communicator has it.
+    pub fn taking(&self, id: u32) -> Option<u64> {
+        self.used.get(&id).copied()
     }
 
     /// Gives ids back.
