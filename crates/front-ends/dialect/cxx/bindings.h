@@ -89,6 +89,20 @@ template <class Object> void raise(const Object &, int) {}
 inline void raise(int) {}
 #endif
 
+// In a function of an object.
+#define ON_THIS(call) raise(*this, call)
+
+// A function that gives what a C function writes to `answer`: a value of its type, or whether something is so. What stands behind
+// its name is what `raise` gets.
+#define ANSWERS(type, function, ...) ANSWERS_FROM(type, type, function, __VA_ARGS__)
+#define ANSWERS_WHETHER(function, ...) ANSWERS_FROM(int, bool, function, __VA_ARGS__)
+#define ANSWERS_FROM(written, type, function, ...) \
+    type function { \
+        written answer = written(); \
+        raise(__VA_ARGS__); \
+        return answer; \
+    }
+
 // Handles of an array of objects.
 template <class Handle, class Object> std::vector<Handle> handles(const Object *objects, int length) {
     std::vector<Handle> all;

@@ -2,95 +2,65 @@
 #include "bindings.h"
 
 #ifdef DIALECT_MPICH
-#define ON_THIS(call) raise(*this, call)
-
 namespace MPI {
 
-// A function with and one without a status.
-#define WITH_STATUS(name, c, parameters, ...) \
-    void File::name parameters { ON_THIS(MPI_File_##c(handle, __VA_ARGS__, MPI_STATUS_IGNORE)); }
-#define TRANSFERS(name, c, buffer) \
-    WITH_STATUS(name, c, (buffer data, int count, const Datatype &datatype), data, count, datatype.handle) \
-    void File::name(buffer data, int count, const Datatype &datatype, Status &status) { \
-        ON_THIS(MPI_File_##c(handle, data, count, datatype.handle, &status.handle)); \
-    }
-#define TRANSFERS_AT(name, c, buffer) \
-    WITH_STATUS(name, c, (Offset at, buffer data, int count, const Datatype &datatype), at, data, count, datatype.handle) \
-    void File::name(Offset at, buffer data, int count, const Datatype &datatype, Status &status) { \
-        ON_THIS(MPI_File_##c(handle, at, data, count, datatype.handle, &status.handle)); \
-    }
-#define ENDS(name, c, buffer) \
-    WITH_STATUS(name, c, (buffer data), data) \
-    void File::name(buffer data, Status &status) { ON_THIS(MPI_File_##c(handle, data, &status.handle)); }
-#define BEGINS(name, c, buffer) \
-    void File::name(buffer data, int count, const Datatype &datatype) { \
-        ON_THIS(MPI_File_##c(handle, data, count, datatype.handle)); \
-    }
-#define BEGINS_AT(name, c, buffer) \
-    void File::name(Offset at, buffer data, int count, const Datatype &datatype) { \
-        ON_THIS(MPI_File_##c(handle, at, data, count, datatype.handle)); \
-    }
-#define REQUESTS(name, c, buffer) \
-    Request File::name(buffer data, int count, const Datatype &datatype) { \
-        Request request; \
-        ON_THIS(MPI_File_##c(handle, data, count, datatype.handle, &request.handle)); \
-        return request; \
-    }
-#define REQUESTS_AT(name, c, buffer) \
-    Request File::name(Offset at, buffer data, int count, const Datatype &datatype) { \
-        Request request; \
-        ON_THIS(MPI_File_##c(handle, at, data, count, datatype.handle, &request.handle)); \
-        return request; \
-    }
+// Parameters and what a C function gets of them.
+#define DATA(buffer) (buffer data, int count, const Datatype &datatype)
+#define DATA_AT(buffer) (Offset at, buffer data, int count, const Datatype &datatype)
+#define PASSED (data, count, datatype.handle)
+#define PASSED_AT (at, data, count, datatype.handle)
+#define LIST(...) __VA_ARGS__
 
-TRANSFERS(Read, read, void *)
-TRANSFERS(Read_all, read_all, void *)
-TRANSFERS(Read_ordered, read_ordered, void *)
-TRANSFERS(Read_shared, read_shared, void *)
-TRANSFERS(Write, write, const void *)
-TRANSFERS(Write_all, write_all, const void *)
-TRANSFERS(Write_ordered, write_ordered, const void *)
-TRANSFERS(Write_shared, write_shared, const void *)
-TRANSFERS_AT(Read_at, read_at, void *)
-TRANSFERS_AT(Read_at_all, read_at_all, void *)
-TRANSFERS_AT(Write_at, write_at, const void *)
-TRANSFERS_AT(Write_at_all, write_at_all, const void *)
-BEGINS(Read_all_begin, read_all_begin, void *)
-BEGINS(Read_ordered_begin, read_ordered_begin, void *)
-BEGINS(Write_all_begin, write_all_begin, const void *)
-BEGINS(Write_ordered_begin, write_ordered_begin, const void *)
-BEGINS_AT(Read_at_all_begin, read_at_all_begin, void *)
-BEGINS_AT(Write_at_all_begin, write_at_all_begin, const void *)
-ENDS(Read_all_end, read_all_end, void *)
-ENDS(Read_at_all_end, read_at_all_end, void *)
-ENDS(Read_ordered_end, read_ordered_end, void *)
-ENDS(Write_all_end, write_all_end, const void *)
-ENDS(Write_at_all_end, write_at_all_end, const void *)
-ENDS(Write_ordered_end, write_ordered_end, const void *)
-REQUESTS(Iread, iread, void *)
-REQUESTS(Iread_shared, iread_shared, void *)
-REQUESTS(Iwrite, iwrite, const void *)
-REQUESTS(Iwrite_shared, iwrite_shared, const void *)
-REQUESTS_AT(Iread_at, iread_at, void *)
-REQUESTS_AT(Iwrite_at, iwrite_at, const void *)
+// A function without a status and one with it.
+#define TRANSFERS(name, c, parameters, passed) \
+    void File::name(LIST parameters) { ON_THIS(MPI_File_##c(handle, LIST passed, MPI_STATUS_IGNORE)); } \
+    void File::name(LIST parameters, Status &status) { ON_THIS(MPI_File_##c(handle, LIST passed, &status.handle)); }
+#define BEGINS(name, c, parameters, passed) \
+    void File::name(LIST parameters) { ON_THIS(MPI_File_##c(handle, LIST passed)); }
+#define REQUESTS(name, c, parameters, passed) \
+    ANSWERS(Request, File::name(LIST parameters), *this, MPI_File_##c(handle, LIST passed, &answer.handle))
 
-#define ANSWERS(kind, name, type, call) \
-    kind File::name const { \
-        type answer = type(); \
-        ON_THIS(call); \
-        return answer; \
-    }
+TRANSFERS(Read, read, DATA(void *), PASSED)
+TRANSFERS(Read_all, read_all, DATA(void *), PASSED)
+TRANSFERS(Read_ordered, read_ordered, DATA(void *), PASSED)
+TRANSFERS(Read_shared, read_shared, DATA(void *), PASSED)
+TRANSFERS(Write, write, DATA(const void *), PASSED)
+TRANSFERS(Write_all, write_all, DATA(const void *), PASSED)
+TRANSFERS(Write_ordered, write_ordered, DATA(const void *), PASSED)
+TRANSFERS(Write_shared, write_shared, DATA(const void *), PASSED)
+TRANSFERS(Read_at, read_at, DATA_AT(void *), PASSED_AT)
+TRANSFERS(Read_at_all, read_at_all, DATA_AT(void *), PASSED_AT)
+TRANSFERS(Write_at, write_at, DATA_AT(const void *), PASSED_AT)
+TRANSFERS(Write_at_all, write_at_all, DATA_AT(const void *), PASSED_AT)
+BEGINS(Read_all_begin, read_all_begin, DATA(void *), PASSED)
+BEGINS(Read_ordered_begin, read_ordered_begin, DATA(void *), PASSED)
+BEGINS(Write_all_begin, write_all_begin, DATA(const void *), PASSED)
+BEGINS(Write_ordered_begin, write_ordered_begin, DATA(const void *), PASSED)
+BEGINS(Read_at_all_begin, read_at_all_begin, DATA_AT(void *), PASSED_AT)
+BEGINS(Write_at_all_begin, write_at_all_begin, DATA_AT(const void *), PASSED_AT)
+TRANSFERS(Read_all_end, read_all_end, (void *data), (data))
+TRANSFERS(Read_at_all_end, read_at_all_end, (void *data), (data))
+TRANSFERS(Read_ordered_end, read_ordered_end, (void *data), (data))
+TRANSFERS(Write_all_end, write_all_end, (const void *data), (data))
+TRANSFERS(Write_at_all_end, write_at_all_end, (const void *data), (data))
+TRANSFERS(Write_ordered_end, write_ordered_end, (const void *data), (data))
+REQUESTS(Iread, iread, DATA(void *), PASSED)
+REQUESTS(Iread_shared, iread_shared, DATA(void *), PASSED)
+REQUESTS(Iwrite, iwrite, DATA(const void *), PASSED)
+REQUESTS(Iwrite_shared, iwrite_shared, DATA(const void *), PASSED)
+REQUESTS(Iread_at, iread_at, DATA_AT(void *), PASSED_AT)
+REQUESTS(Iwrite_at, iwrite_at, DATA_AT(const void *), PASSED_AT)
 
-ANSWERS(Aint, Get_type_extent(const Datatype &datatype), Aint, MPI_File_get_type_extent(handle, datatype.handle, &answer))
-ANSWERS(Offset, Get_size(), Offset, MPI_File_get_size(handle, &answer))
-ANSWERS(Offset, Get_position(), Offset, MPI_File_get_position(handle, &answer))
-ANSWERS(Offset, Get_position_shared(), Offset, MPI_File_get_position_shared(handle, &answer))
-ANSWERS(Offset, Get_byte_offset(Offset at), Offset, MPI_File_get_byte_offset(handle, at, &answer))
-ANSWERS(int, Get_amode(), int, MPI_File_get_amode(handle, &answer))
-ANSWERS(bool, Get_atomicity(), int, MPI_File_get_atomicity(handle, &answer))
-ANSWERS(Info, Get_info(), Info, MPI_File_get_info(handle, &answer.handle))
-ANSWERS(Group, Get_group(), Group, MPI_File_get_group(handle, &answer.handle))
-ANSWERS(Errhandler, Get_errhandler(), Errhandler, MPI_File_get_errhandler(handle, &answer.handle))
+ANSWERS(Aint, File::Get_type_extent(const Datatype &datatype) const, *this, MPI_File_get_type_extent(handle, datatype.handle, &answer))
+ANSWERS(Offset, File::Get_size() const, *this, MPI_File_get_size(handle, &answer))
+ANSWERS(Offset, File::Get_position() const, *this, MPI_File_get_position(handle, &answer))
+ANSWERS(Offset, File::Get_position_shared() const, *this, MPI_File_get_position_shared(handle, &answer))
+ANSWERS(Offset, File::Get_byte_offset(Offset at) const, *this, MPI_File_get_byte_offset(handle, at, &answer))
+ANSWERS(int, File::Get_amode() const, *this, MPI_File_get_amode(handle, &answer))
+ANSWERS_WHETHER(File::Get_atomicity() const, *this, MPI_File_get_atomicity(handle, &answer))
+ANSWERS(Info, File::Get_info() const, *this, MPI_File_get_info(handle, &answer.handle))
+ANSWERS(Group, File::Get_group() const, *this, MPI_File_get_group(handle, &answer.handle))
+ANSWERS(Errhandler, File::Get_errhandler() const, *this, MPI_File_get_errhandler(handle, &answer.handle))
 
 void File::Set_info(const Info &info) { ON_THIS(MPI_File_set_info(handle, info.handle)); }
 void File::Set_atomicity(bool on) { ON_THIS(MPI_File_set_atomicity(handle, on)); }

@@ -30,21 +30,14 @@ double Wtick() { return MPI_Wtick(); }
 
 void Pcontrol(int level, ...) { MPI_Pcontrol(level); }
 
-#define ANSWERS(kind, name, type, call) \
-    kind name { \
-        type answer = type(); \
-        raise(call); \
-        return answer; \
-    }
-
-ANSWERS(bool, Is_initialized(), int, MPI_Initialized(&answer))
-ANSWERS(bool, Is_finalized(), int, MPI_Finalized(&answer))
-ANSWERS(bool, Is_thread_main(), int, MPI_Is_thread_main(&answer))
-ANSWERS(int, Query_thread(), int, MPI_Query_thread(&answer))
-ANSWERS(int, Get_error_class(int code), int, MPI_Error_class(code, &answer))
-ANSWERS(int, Add_error_class(), int, MPI_Add_error_class(&answer))
-ANSWERS(int, Add_error_code(int in), int, MPI_Add_error_code(in, &answer))
-ANSWERS(Aint, Get_address(const void *place), Aint, MPI_Get_address(place, &answer))
+ANSWERS_WHETHER(Is_initialized(), MPI_Initialized(&answer))
+ANSWERS_WHETHER(Is_finalized(), MPI_Finalized(&answer))
+ANSWERS_WHETHER(Is_thread_main(), MPI_Is_thread_main(&answer))
+ANSWERS(int, Query_thread(), MPI_Query_thread(&answer))
+ANSWERS(int, Get_error_class(int code), MPI_Error_class(code, &answer))
+ANSWERS(int, Add_error_class(), MPI_Add_error_class(&answer))
+ANSWERS(int, Add_error_code(int in), MPI_Add_error_code(in, &answer))
+ANSWERS(Aint, Get_address(const void *place), MPI_Get_address(place, &answer))
 
 void Add_error_string(int code, const char *text) { raise(MPI_Add_error_string(code, text)); }
 void Get_error_string(int code, char *text, int &length) { raise(MPI_Error_string(code, text, &length)); }
@@ -53,12 +46,7 @@ void Get_version(int &version, int &subversion) { raise(MPI_Get_version(&version
 void Compute_dims(int processes, int dimensions, int *sizes) { raise(MPI_Dims_create(processes, dimensions, sizes)); }
 
 void Attach_buffer(void *buffer, int size) { raise(MPI_Buffer_attach(buffer, size)); }
-
-int Detach_buffer(void *&buffer) {
-    int size = 0;
-    raise(MPI_Buffer_detach(&buffer, &size));
-    return size;
-}
+ANSWERS(int, Detach_buffer(void *&buffer), MPI_Buffer_detach(&buffer, &answer))
 
 void *Alloc_mem(Aint size, const Info &info) {
     void *memory = nullptr;
@@ -74,17 +62,8 @@ void Publish_name(const char *name, const Info &info, const char *port) { raise(
 void Unpublish_name(const char *name, const Info &info, const char *port) { raise(MPI_Unpublish_name(name, info.handle, port)); }
 void Lookup_name(const char *name, const Info &info, char *port) { raise(MPI_Lookup_name(name, info.handle, port)); }
 
-Intercomm Comm::Get_parent() {
-    Intercomm parent;
-    raise(MPI_Comm_get_parent(&parent.handle));
-    return parent;
-}
-
-Intercomm Comm::Join(int socket) {
-    Intercomm joined;
-    raise(MPI_Comm_join(socket, &joined.handle));
-    return joined;
-}
+ANSWERS(Intercomm, Comm::Get_parent(), MPI_Comm_get_parent(&answer.handle))
+ANSWERS(Intercomm, Comm::Join(int socket), MPI_Comm_join(socket, &answer.handle))
 
 } // namespace MPI
 #endif

@@ -1,8 +1,6 @@
 // The virtual functions of MPI's classes.
 #include "bindings.h"
 
-#define ON_THIS(call) raise(*this, call)
-
 namespace MPI {
 
 // Datatypes.
@@ -11,56 +9,30 @@ void Datatype::Commit() { raise(MPI_Type_commit(&handle)); }
 
 void Datatype::Free() { raise(MPI_Type_free(&handle)); }
 
-// A datatype made from this one.
-#define MAKE(call) \
-    Datatype made; \
-    raise(call); \
-    return made
-
-Datatype Datatype::Create_contiguous(int count) const { MAKE(MPI_Type_contiguous(count, handle, &made.handle)); }
-
-Datatype Datatype::Create_vector(int count, int length, int stride) const {
-    MAKE(MPI_Type_vector(count, length, stride, handle, &made.handle));
-}
-
-Datatype Datatype::Create_hvector(int count, int length, Aint stride) const {
-    MAKE(MPI_Type_create_hvector(count, length, stride, handle, &made.handle));
-}
-
-Datatype Datatype::Create_indexed(int count, const int *lengths, const int *displacements) const {
-    MAKE(MPI_Type_indexed(count, lengths, displacements, handle, &made.handle));
-}
-
-Datatype Datatype::Create_hindexed(int count, const int *lengths, const Aint *displacements) const {
-    MAKE(MPI_Type_create_hindexed(count, lengths, displacements, handle, &made.handle));
-}
-
-Datatype Datatype::Create_indexed_block(int count, int length, const int *displacements) const {
-    MAKE(MPI_Type_create_indexed_block(count, length, displacements, handle, &made.handle));
-}
-
-Datatype Datatype::Create_resized(Aint lower, Aint extent) const {
-    MAKE(MPI_Type_create_resized(handle, lower, extent, &made.handle));
-}
-
-Datatype Datatype::Create_subarray(int dimensions, const int *sizes, const int *subsizes, const int *starts, int order) const {
-    MAKE(MPI_Type_create_subarray(dimensions, sizes, subsizes, starts, order, handle, &made.handle));
-}
-
-Datatype Datatype::Create_darray(int size, int rank, int dimensions, const int *sizes, const int *distributions, const int *arguments,
-                                 const int *grid, int order) const {
-    MAKE(MPI_Type_create_darray(size, rank, dimensions, sizes, distributions, arguments, grid, order, handle, &made.handle));
-}
+ANSWERS(Datatype, Datatype::Create_contiguous(int count) const, MPI_Type_contiguous(count, handle, &answer.handle))
+ANSWERS(Datatype, Datatype::Create_vector(int count, int length, int stride) const,
+        MPI_Type_vector(count, length, stride, handle, &answer.handle))
+ANSWERS(Datatype, Datatype::Create_hvector(int count, int length, Aint stride) const,
+        MPI_Type_create_hvector(count, length, stride, handle, &answer.handle))
+ANSWERS(Datatype, Datatype::Create_indexed(int count, const int *lengths, const int *displacements) const,
+        MPI_Type_indexed(count, lengths, displacements, handle, &answer.handle))
+ANSWERS(Datatype, Datatype::Create_hindexed(int count, const int *lengths, const Aint *displacements) const,
+        MPI_Type_create_hindexed(count, lengths, displacements, handle, &answer.handle))
+ANSWERS(Datatype, Datatype::Create_indexed_block(int count, int length, const int *displacements) const,
+        MPI_Type_create_indexed_block(count, length, displacements, handle, &answer.handle))
+ANSWERS(Datatype, Datatype::Create_resized(Aint lower, Aint extent) const,
+        MPI_Type_create_resized(handle, lower, extent, &answer.handle))
+ANSWERS(Datatype, Datatype::Create_subarray(int dimensions, const int *sizes, const int *subsizes, const int *starts, int order) const,
+        MPI_Type_create_subarray(dimensions, sizes, subsizes, starts, order, handle, &answer.handle))
+ANSWERS(Datatype, Datatype::Create_darray(int size, int rank, int dimensions, const int *sizes, const int *distributions,
+                                          const int *arguments, const int *grid, int order) const,
+        MPI_Type_create_darray(size, rank, dimensions, sizes, distributions, arguments, grid, order, handle, &answer.handle))
 
 #ifndef DIALECT_MPICH
-Datatype Datatype::Dup() const { MAKE(MPI_Type_dup(handle, &made.handle)); }
+ANSWERS(Datatype, Datatype::Dup() const, MPI_Type_dup(handle, &answer.handle))
 #endif
 
-int Datatype::Get_size() const {
-    int size = 0;
-    raise(MPI_Type_size(handle, &size));
-    return size;
-}
+ANSWERS(int, Datatype::Get_size() const, MPI_Type_size(handle, &answer))
 
 void Datatype::Get_extent(Aint &lower, Aint &extent) const { raise(MPI_Type_get_extent(handle, &lower, &extent)); }
 
@@ -76,11 +48,7 @@ void Datatype::Get_contents(int room, int addresses, int datatypes, int *integer
     for (int at = 0; at < datatypes; at++) to[at].handle = made[at];
 }
 
-int Datatype::Pack_size(int count, const Comm &comm) const {
-    int size = 0;
-    raise(comm, MPI_Pack_size(count, handle, comm.handle, &size));
-    return size;
-}
+ANSWERS(int, Datatype::Pack_size(int count, const Comm &comm) const, comm, MPI_Pack_size(count, handle, comm.handle, &answer))
 
 void Datatype::Pack(const void *from, int count, void *to, int size, int &position, const Comm &comm) const {
     raise(comm, MPI_Pack(from, count, handle, to, size, &position, comm.handle));
@@ -94,21 +62,13 @@ void Datatype::Pack_external(const char *form, const void *from, int count, void
     raise(MPI_Pack_external(form, from, count, handle, to, size, &position));
 }
 
-Aint Datatype::Pack_external_size(const char *form, int count) const {
-    Aint size = 0;
-    raise(MPI_Pack_external_size(form, count, handle, &size));
-    return size;
-}
+ANSWERS(Aint, Datatype::Pack_external_size(const char *form, int count) const, MPI_Pack_external_size(form, count, handle, &answer))
 
 void Datatype::Unpack_external(const char *form, const void *from, Aint size, Aint &position, void *to, int count) const {
     raise(MPI_Unpack_external(form, from, size, &position, to, count, handle));
 }
 
-bool Datatype::Get_attr(int key, void *value) const {
-    int found = 0;
-    raise(MPI_Type_get_attr(handle, key, value, &found));
-    return found != 0;
-}
+ANSWERS_WHETHER(Datatype::Get_attr(int key, void *value) const, MPI_Type_get_attr(handle, key, value, &answer))
 
 void Datatype::Set_attr(int key, const void *value) { raise(MPI_Type_set_attr(handle, key, const_cast<void *>(value))); }
 
@@ -123,32 +83,14 @@ void Datatype::Set_name(const char *name) { raise(MPI_Type_set_name(handle, name
 void Info::Delete(const char *key) { raise(MPI_Info_delete(handle, key)); }
 
 #ifndef DIALECT_MPICH
-Info Info::Dup() const {
-    Info copy;
-    raise(MPI_Info_dup(handle, &copy.handle));
-    return copy;
-}
+ANSWERS(Info, Info::Dup() const, MPI_Info_dup(handle, &answer.handle))
 #endif
 
 void Info::Free() { raise(MPI_Info_free(&handle)); }
 
-bool Info::Get(const char *key, int length, char *value) const {
-    int found = 0;
-    raise(MPI_Info_get(handle, key, length, value, &found));
-    return found != 0;
-}
-
-bool Info::Get_valuelen(const char *key, int &length) const {
-    int found = 0;
-    raise(MPI_Info_get_valuelen(handle, key, &length, &found));
-    return found != 0;
-}
-
-int Info::Get_nkeys() const {
-    int count = 0;
-    raise(MPI_Info_get_nkeys(handle, &count));
-    return count;
-}
+ANSWERS_WHETHER(Info::Get(const char *key, int length, char *value) const, MPI_Info_get(handle, key, length, value, &answer))
+ANSWERS_WHETHER(Info::Get_valuelen(const char *key, int &length) const, MPI_Info_get_valuelen(handle, key, &length, &answer))
+ANSWERS(int, Info::Get_nkeys() const, MPI_Info_get_nkeys(handle, &answer))
 
 void Info::Get_nthkey(int at, char *key) const { raise(MPI_Info_get_nthkey(handle, at, key)); }
 
@@ -156,23 +98,9 @@ void Info::Set(const char *key, const char *value) { raise(MPI_Info_set(handle, 
 
 // Statuses.
 
-bool Status::Is_cancelled() const {
-    int is = 0;
-    raise(MPI_Test_cancelled(&handle, &is));
-    return is != 0;
-}
-
-int Status::Get_count(const Datatype &datatype) const {
-    int count = 0;
-    raise(MPI_Get_count(&handle, datatype.handle, &count));
-    return count;
-}
-
-int Status::Get_elements(const Datatype &datatype) const {
-    int count = 0;
-    raise(MPI_Get_elements(&handle, datatype.handle, &count));
-    return count;
-}
+ANSWERS_WHETHER(Status::Is_cancelled() const, MPI_Test_cancelled(&handle, &answer))
+ANSWERS(int, Status::Get_count(const Datatype &datatype) const, MPI_Get_count(&handle, datatype.handle, &answer))
+ANSWERS(int, Status::Get_elements(const Datatype &datatype) const, MPI_Get_elements(&handle, datatype.handle, &answer))
 
 void Status::Set_cancelled(bool is) { raise(MPI_Status_set_cancelled(&handle, is)); }
 
@@ -191,29 +119,14 @@ void Status::Set_error(int error) { handle.MPI_ERROR = error; }
 
 // Groups.
 
-int Group::Get_size() const {
-    int size = 0;
-    raise(MPI_Group_size(handle, &size));
-    return size;
-}
-
-int Group::Get_rank() const {
-    int rank = 0;
-    raise(MPI_Group_rank(handle, &rank));
-    return rank;
-}
-
-#define GROUP(name, call) \
-    Group Group::name const { \
-        Group made; \
-        raise(call); \
-        return made; \
-    }
-
-GROUP(Incl(int n, const int *ranks), MPI_Group_incl(handle, n, ranks, &made.handle))
-GROUP(Excl(int n, const int *ranks), MPI_Group_excl(handle, n, ranks, &made.handle))
-GROUP(Range_incl(int n, const int (*ranges)[3]), MPI_Group_range_incl(handle, n, const_cast<int (*)[3]>(ranges), &made.handle))
-GROUP(Range_excl(int n, const int (*ranges)[3]), MPI_Group_range_excl(handle, n, const_cast<int (*)[3]>(ranges), &made.handle))
+ANSWERS(int, Group::Get_size() const, MPI_Group_size(handle, &answer))
+ANSWERS(int, Group::Get_rank() const, MPI_Group_rank(handle, &answer))
+ANSWERS(Group, Group::Incl(int n, const int *ranks) const, MPI_Group_incl(handle, n, ranks, &answer.handle))
+ANSWERS(Group, Group::Excl(int n, const int *ranks) const, MPI_Group_excl(handle, n, ranks, &answer.handle))
+ANSWERS(Group, Group::Range_incl(int n, const int (*ranges)[3]) const,
+        MPI_Group_range_incl(handle, n, const_cast<int (*)[3]>(ranges), &answer.handle))
+ANSWERS(Group, Group::Range_excl(int n, const int (*ranges)[3]) const,
+        MPI_Group_range_excl(handle, n, const_cast<int (*)[3]>(ranges), &answer.handle))
 
 void Group::Free() { raise(MPI_Group_free(&handle)); }
 
@@ -221,11 +134,7 @@ void Group::Free() { raise(MPI_Group_free(&handle)); }
 
 void Op::Free() { raise(MPI_Op_free(&handle)); }
 
-bool Op::Is_commutative() const {
-    int is = 0;
-    raise(MPI_Op_commutative(handle, &is));
-    return is != 0;
-}
+ANSWERS_WHETHER(Op::Is_commutative() const, MPI_Op_commutative(handle, &answer))
 
 void Op::Reduce_local(const void *from, void *to, int count, const Datatype &datatype) const {
     raise(MPI_Reduce_local(from, to, count, datatype.handle, handle));
@@ -239,17 +148,10 @@ void Request::Wait() { raise(MPI_Wait(&handle, MPI_STATUS_IGNORE)); }
 
 void Request::Wait(Status &status) { raise(MPI_Wait(&handle, &status.handle)); }
 
-#define ASKED(name, call) \
-    bool Request::name { \
-        int is = 0; \
-        raise(call); \
-        return is != 0; \
-    }
-
-ASKED(Test(), MPI_Test(&handle, &is, MPI_STATUS_IGNORE))
-ASKED(Test(Status &status), MPI_Test(&handle, &is, &status.handle))
-ASKED(Get_status() const, MPI_Request_get_status(handle, &is, MPI_STATUS_IGNORE))
-ASKED(Get_status(Status &status) const, MPI_Request_get_status(handle, &is, &status.handle))
+ANSWERS_WHETHER(Request::Test(), MPI_Test(&handle, &answer, MPI_STATUS_IGNORE))
+ANSWERS_WHETHER(Request::Test(Status &status), MPI_Test(&handle, &answer, &status.handle))
+ANSWERS_WHETHER(Request::Get_status() const, MPI_Request_get_status(handle, &answer, MPI_STATUS_IGNORE))
+ANSWERS_WHETHER(Request::Get_status(Status &status) const, MPI_Request_get_status(handle, &answer, &status.handle))
 
 void Request::Cancel() const {
     MPI_Request request = handle;
@@ -269,11 +171,8 @@ void Grequest::Complete() { raise(MPI_Grequest_complete(handle)); }
         ON_THIS(MPI_##name(from, count, datatype.handle, to, tag, handle)); \
     }
 #define BEGINS(kind, name, buffer) \
-    kind Comm::name(buffer data, int count, const Datatype &datatype, int peer, int tag) const { \
-        kind request; \
-        ON_THIS(MPI_##name(data, count, datatype.handle, peer, tag, handle, &request.handle)); \
-        return request; \
-    }
+    ANSWERS(kind, Comm::name(buffer data, int count, const Datatype &datatype, int peer, int tag) const, \
+            *this, MPI_##name(data, count, datatype.handle, peer, tag, handle, &answer.handle))
 
 SENDS(Send)
 SENDS(Bsend)
@@ -302,17 +201,9 @@ void Comm::Probe(int from, int tag) const { ON_THIS(MPI_Probe(from, tag, handle,
 
 void Comm::Probe(int from, int tag, Status &status) const { ON_THIS(MPI_Probe(from, tag, handle, &status.handle)); }
 
-bool Comm::Iprobe(int from, int tag) const {
-    int is = 0;
-    ON_THIS(MPI_Iprobe(from, tag, handle, &is, MPI_STATUS_IGNORE));
-    return is != 0;
-}
-
-bool Comm::Iprobe(int from, int tag, Status &status) const {
-    int is = 0;
-    ON_THIS(MPI_Iprobe(from, tag, handle, &is, &status.handle));
-    return is != 0;
-}
+ANSWERS_WHETHER(Comm::Iprobe(int from, int tag) const, *this, MPI_Iprobe(from, tag, handle, &answer, MPI_STATUS_IGNORE))
+ANSWERS_WHETHER(Comm::Iprobe(int from, int tag, Status &status) const,
+                *this, MPI_Iprobe(from, tag, handle, &answer, &status.handle))
 
 void Comm::Sendrecv(const void *out, int sent, const Datatype &sent_type, int to, int sent_tag, void *in, int received,
                     const Datatype &received_type, int from, int received_tag) const {
@@ -337,35 +228,11 @@ void Comm::Sendrecv_replace(void *data, int count, const Datatype &datatype, int
 
 // Communicators.
 
-Group Comm::Get_group() const {
-    Group group;
-    ON_THIS(MPI_Comm_group(handle, &group.handle));
-    return group;
-}
-
-int Comm::Get_size() const {
-    int size = 0;
-    ON_THIS(MPI_Comm_size(handle, &size));
-    return size;
-}
-
-int Comm::Get_rank() const {
-    int rank = 0;
-    ON_THIS(MPI_Comm_rank(handle, &rank));
-    return rank;
-}
-
-bool Comm::Is_inter() const {
-    int is = 0;
-    ON_THIS(MPI_Comm_test_inter(handle, &is));
-    return is != 0;
-}
-
-int Comm::Get_topology() const {
-    int topology = 0;
-    ON_THIS(MPI_Topo_test(handle, &topology));
-    return topology;
-}
+ANSWERS(Group, Comm::Get_group() const, *this, MPI_Comm_group(handle, &answer.handle))
+ANSWERS(int, Comm::Get_size() const, *this, MPI_Comm_size(handle, &answer))
+ANSWERS(int, Comm::Get_rank() const, *this, MPI_Comm_rank(handle, &answer))
+ANSWERS_WHETHER(Comm::Is_inter() const, *this, MPI_Comm_test_inter(handle, &answer))
+ANSWERS(int, Comm::Get_topology() const, *this, MPI_Topo_test(handle, &answer))
 
 void Comm::Free() { ON_THIS(MPI_Comm_free(&handle)); }
 
@@ -381,17 +248,8 @@ void Comm::Abort(int code)
 
 void Comm::Set_errhandler(const Errhandler &to) { ON_THIS(MPI_Comm_set_errhandler(handle, to.handle)); }
 
-Errhandler Comm::Get_errhandler() const {
-    Errhandler current;
-    ON_THIS(MPI_Comm_get_errhandler(handle, &current.handle));
-    return current;
-}
-
-bool Comm::Get_attr(int key, void *value) const {
-    int found = 0;
-    ON_THIS(MPI_Comm_get_attr(handle, key, value, &found));
-    return found != 0;
-}
+ANSWERS(Errhandler, Comm::Get_errhandler() const, *this, MPI_Comm_get_errhandler(handle, &answer.handle))
+ANSWERS_WHETHER(Comm::Get_attr(int key, void *value) const, *this, MPI_Comm_get_attr(handle, key, value, &answer))
 
 void Comm::Set_attr(int key, const void *value)
 #ifndef DIALECT_MPICH
@@ -497,37 +355,31 @@ void Intracomm::Exscan(const void *from, void *to, int count, const Datatype &da
 
 // Communicators made from others.
 
-#define MADE(kind, name, call) \
-    kind name const { \
-        kind made; \
-        ON_THIS(call); \
-        return made; \
-    }
-
-MADE(Intracomm, Intracomm::Create(const Group &group), MPI_Comm_create(handle, group.handle, &made.handle))
-MADE(Intracomm, Intracomm::Split(int color, int key), MPI_Comm_split(handle, color, key, &made.handle))
-MADE(Intercomm, Intracomm::Create_intercomm(int leader, const Comm &peers, int remote, int tag),
-     MPI_Intercomm_create(handle, leader, peers.handle, remote, tag, &made.handle))
-MADE(Cartcomm, Intracomm::Create_cart(int dimensions, const int *sizes, const bool *periods, bool reorder),
-     MPI_Cart_create(handle, dimensions, sizes, integers(periods, dimensions).data(), reorder, &made.handle))
-MADE(Graphcomm, Intracomm::Create_graph(int nodes, const int *index, const int *edges, bool reorder),
-     MPI_Graph_create(handle, nodes, index, edges, reorder, &made.handle))
-MADE(Intercomm, Intracomm::Accept(const char *port, const Info &info, int root),
-     MPI_Comm_accept(port, info.handle, root, handle, &made.handle))
-MADE(Intercomm, Intracomm::Connect(const char *port, const Info &info, int root),
-     MPI_Comm_connect(port, info.handle, root, handle, &made.handle))
-MADE(Intercomm, Intercomm::Split(int color, int key), MPI_Comm_split(handle, color, key, &made.handle))
-MADE(Intracomm, Intercomm::Merge(bool high), MPI_Intercomm_merge(handle, high, &made.handle))
-MADE(Group, Intercomm::Get_remote_group(), MPI_Comm_remote_group(handle, &made.handle))
+ANSWERS(Intracomm, Intracomm::Create(const Group &group) const, *this, MPI_Comm_create(handle, group.handle, &answer.handle))
+ANSWERS(Intracomm, Intracomm::Split(int color, int key) const, *this, MPI_Comm_split(handle, color, key, &answer.handle))
+ANSWERS(Intercomm, Intracomm::Create_intercomm(int leader, const Comm &peers, int remote, int tag) const,
+        *this, MPI_Intercomm_create(handle, leader, peers.handle, remote, tag, &answer.handle))
+ANSWERS(Cartcomm, Intracomm::Create_cart(int dimensions, const int *sizes, const bool *periods, bool reorder) const,
+        *this, MPI_Cart_create(handle, dimensions, sizes, integers(periods, dimensions).data(), reorder, &answer.handle))
+ANSWERS(Graphcomm, Intracomm::Create_graph(int nodes, const int *index, const int *edges, bool reorder) const,
+        *this, MPI_Graph_create(handle, nodes, index, edges, reorder, &answer.handle))
+ANSWERS(Intercomm, Intracomm::Accept(const char *port, const Info &info, int root) const,
+        *this, MPI_Comm_accept(port, info.handle, root, handle, &answer.handle))
+ANSWERS(Intercomm, Intracomm::Connect(const char *port, const Info &info, int root) const,
+        *this, MPI_Comm_connect(port, info.handle, root, handle, &answer.handle))
+ANSWERS(Intercomm, Intercomm::Split(int color, int key) const, *this, MPI_Comm_split(handle, color, key, &answer.handle))
+ANSWERS(Intracomm, Intercomm::Merge(bool high) const, *this, MPI_Intercomm_merge(handle, high, &answer.handle))
+ANSWERS(Group, Intercomm::Get_remote_group() const, *this, MPI_Comm_remote_group(handle, &answer.handle))
 #ifndef DIALECT_MPICH
-MADE(Intercomm, Intercomm::Create(const Group &group), MPI_Comm_create(handle, group.handle, &made.handle))
+ANSWERS(Intercomm, Intercomm::Create(const Group &group) const, *this, MPI_Comm_create(handle, group.handle, &answer.handle))
 
 Intercomm Intracomm::Spawn(const char *command, const char **arguments, int processes, const Info &info, int root) const {
     return Spawn(command, arguments, processes, info, root, MPI_ERRCODES_IGNORE);
 }
 
-MADE(Intercomm, Intracomm::Spawn(const char *command, const char **arguments, int processes, const Info &info, int root, int *codes),
-     MPI_Comm_spawn(command, const_cast<char **>(arguments), processes, info.handle, root, handle, &made.handle, codes))
+ANSWERS(Intercomm, Intracomm::Spawn(const char *command, const char **arguments, int processes, const Info &info, int root,
+                                    int *codes) const,
+        *this, MPI_Comm_spawn(command, const_cast<char **>(arguments), processes, info.handle, root, handle, &answer.handle, codes))
 
 Intercomm Intracomm::Spawn_multiple(int count, const char **commands, const char ***arguments, const int *processes, const Info *infos,
                                     int root) {
@@ -547,11 +399,7 @@ Intercomm Intracomm::Spawn_multiple(int count, const char **commands, const char
 }
 #endif
 
-int Intercomm::Get_remote_size() const {
-    int size = 0;
-    ON_THIS(MPI_Comm_remote_size(handle, &size));
-    return size;
-}
+ANSWERS(int, Intercomm::Get_remote_size() const, *this, MPI_Comm_remote_size(handle, &answer))
 
 // A copy that the program owns, with its class.
 #define CLONE(kind) \
@@ -571,11 +419,7 @@ Nullcomm &Nullcomm::Clone() const { return *new Nullcomm; }
 
 // Topologies.
 
-int Cartcomm::Get_dim() const {
-    int dimensions = 0;
-    ON_THIS(MPI_Cartdim_get(handle, &dimensions));
-    return dimensions;
-}
+ANSWERS(int, Cartcomm::Get_dim() const, *this, MPI_Cartdim_get(handle, &answer))
 
 void Cartcomm::Get_topo(int room, int *sizes, bool *periods, int *coordinates) const {
     std::vector<int> found(room > 0 ? room : 0);
@@ -583,23 +427,16 @@ void Cartcomm::Get_topo(int room, int *sizes, bool *periods, int *coordinates) c
     for (int at = 0; at < room; at++) periods[at] = found[at] != 0;
 }
 
-int Cartcomm::Get_cart_rank(const int *coordinates) const {
-    int rank = 0;
-    ON_THIS(MPI_Cart_rank(handle, coordinates, &rank));
-    return rank;
-}
+ANSWERS(int, Cartcomm::Get_cart_rank(const int *coordinates) const, *this, MPI_Cart_rank(handle, coordinates, &answer))
 
 void Cartcomm::Get_coords(int rank, int room, int *coordinates) const { ON_THIS(MPI_Cart_coords(handle, rank, room, coordinates)); }
 
 void Cartcomm::Shift(int direction, int by, int &from, int &to) const { ON_THIS(MPI_Cart_shift(handle, direction, by, &from, &to)); }
 
-MADE(Cartcomm, Cartcomm::Sub(const bool *kept), MPI_Cart_sub(handle, integers(kept, Get_dim()).data(), &made.handle))
-
-int Cartcomm::Map(int dimensions, const int *sizes, const bool *periods) const {
-    int rank = 0;
-    ON_THIS(MPI_Cart_map(handle, dimensions, sizes, integers(periods, dimensions).data(), &rank));
-    return rank;
-}
+ANSWERS(Cartcomm, Cartcomm::Sub(const bool *kept) const,
+        *this, MPI_Cart_sub(handle, integers(kept, Get_dim()).data(), &answer.handle))
+ANSWERS(int, Cartcomm::Map(int dimensions, const int *sizes, const bool *periods) const,
+        *this, MPI_Cart_map(handle, dimensions, sizes, integers(periods, dimensions).data(), &answer))
 
 void Graphcomm::Get_dims(int *nodes, int *edges) const { ON_THIS(MPI_Graphdims_get(handle, nodes, edges)); }
 
@@ -607,19 +444,12 @@ void Graphcomm::Get_topo(int indices, int edges, int *index_to, int *edges_to) c
     ON_THIS(MPI_Graph_get(handle, indices, edges, index_to, edges_to));
 }
 
-int Graphcomm::Get_neighbors_count(int rank) const {
-    int count = 0;
-    ON_THIS(MPI_Graph_neighbors_count(handle, rank, &count));
-    return count;
-}
+ANSWERS(int, Graphcomm::Get_neighbors_count(int rank) const, *this, MPI_Graph_neighbors_count(handle, rank, &answer))
 
 void Graphcomm::Get_neighbors(int rank, int room, int *to) const { ON_THIS(MPI_Graph_neighbors(handle, rank, room, to)); }
 
-int Graphcomm::Map(int nodes, const int *index, const int *edges) const {
-    int rank = 0;
-    ON_THIS(MPI_Graph_map(handle, nodes, index, edges, &rank));
-    return rank;
-}
+ANSWERS(int, Graphcomm::Map(int nodes, const int *index, const int *edges) const,
+        *this, MPI_Graph_map(handle, nodes, index, edges, &answer))
 
 // Windows.
 
@@ -643,11 +473,7 @@ void Win::Accumulate(const void *from, int count, const Datatype &datatype, int 
     ON_THIS(MPI_Accumulate(from, count, datatype.handle, target, at, there, type_there.handle, op.handle, handle));
 }
 
-Group Win::Get_group() const {
-    Group group;
-    ON_THIS(MPI_Win_get_group(handle, &group.handle));
-    return group;
-}
+ANSWERS(Group, Win::Get_group() const, *this, MPI_Win_get_group(handle, &answer.handle))
 
 void Win::Fence(int assertion) const { ON_THIS(MPI_Win_fence(assertion, handle)); }
 void Win::Start(const Group &group, int assertion) const { ON_THIS(MPI_Win_start(group.handle, assertion, handle)); }
@@ -655,11 +481,7 @@ void Win::Complete() const { ON_THIS(MPI_Win_complete(handle)); }
 void Win::Post(const Group &group, int assertion) const { ON_THIS(MPI_Win_post(group.handle, assertion, handle)); }
 void Win::Wait() const { ON_THIS(MPI_Win_wait(handle)); }
 
-bool Win::Test() const {
-    int is = 0;
-    ON_THIS(MPI_Win_test(handle, &is));
-    return is != 0;
-}
+ANSWERS_WHETHER(Win::Test() const, *this, MPI_Win_test(handle, &answer))
 
 void Win::Lock(int kind, int rank, int assertion) const { ON_THIS(MPI_Win_lock(kind, rank, assertion, handle)); }
 void Win::Unlock(int rank) const { ON_THIS(MPI_Win_unlock(rank, handle)); }
@@ -673,11 +495,7 @@ void Win::Set_errhandler(const Errhandler &to) const
     ON_THIS(MPI_Win_set_errhandler(handle, to.handle));
 }
 
-Errhandler Win::Get_errhandler() const {
-    Errhandler current;
-    ON_THIS(MPI_Win_get_errhandler(handle, &current.handle));
-    return current;
-}
+ANSWERS(Errhandler, Win::Get_errhandler() const, *this, MPI_Win_get_errhandler(handle, &answer.handle))
 
 #ifndef DIALECT_MPICH
 void Win::Call_errhandler(int code) const { MPI_Win_call_errhandler(handle, code); }
@@ -686,11 +504,7 @@ void File::Close() { MPI_File_close(&handle); }
 #endif
 
 #ifdef DIALECT_MPICH
-bool Win::Get_attr(int key, void *value) const {
-    int found = 0;
-    ON_THIS(MPI_Win_get_attr(handle, key, value, &found));
-    return found != 0;
-}
+ANSWERS_WHETHER(Win::Get_attr(int key, void *value) const, *this, MPI_Win_get_attr(handle, key, value, &answer))
 #endif
 
 void Win::Set_attr(int key, const void *value) { ON_THIS(MPI_Win_set_attr(handle, key, const_cast<void *>(value))); }
