@@ -7,81 +7,55 @@
 namespace MPI {
 namespace {
 
-// Calls with the object of a communicator, whose class tells what kind it is.
-template <class Call> int with(MPI_Comm comm, Call call) {
-    int inter = 0, topology = MPI_UNDEFINED;
-    if (comm != MPI_COMM_NULL) {
-        PMPI_Comm_test_inter(comm, &inter);
-        PMPI_Topo_test(comm, &topology);
-    }
-    if (inter) {
-        Intercomm object(comm);
+template <class Object> using HandleOf = decltype(Object::handle);
+
+// Calls with an object of the handle.
+template <class Object> struct With {
+    template <class Call> static int call(HandleOf<Object> handle, Call call) {
+        Object object(handle);
         return call(object);
     }
-    if (topology == MPI_CART) {
-        Cartcomm object(comm);
-        return call(object);
+};
+
+// A communicator's object has the class of its kind.
+template <> struct With<Comm> {
+    template <class Call> static int call(MPI_Comm comm, Call call) {
+        int inter = 0, topology = MPI_UNDEFINED;
+        if (comm != MPI_COMM_NULL) {
+            PMPI_Comm_test_inter(comm, &inter);
+            PMPI_Topo_test(comm, &topology);
+        }
+        if (inter) return With<Intercomm>::call(comm, call);
+        if (topology == MPI_CART) return With<Cartcomm>::call(comm, call);
+        if (topology == MPI_GRAPH) return With<Graphcomm>::call(comm, call);
+        return With<Intracomm>::call(comm, call);
     }
-    if (topology == MPI_GRAPH) {
-        Graphcomm object(comm);
-        return call(object);
-    }
-    Intracomm object(comm);
-    return call(object);
-}
+};
 
 // What a key was made with. Attributes outlive their key, so this stays.
-template <class Object, class CopyC, class DeleteC> struct Key {
-    CopyC *copy_c;
-    DeleteC *delete_c;
+template <class Object> struct Key {
+    int (*copy_c)(HandleOf<Object>, int, void *, void *, void *, int *);
+    int (*delete_c)(HandleOf<Object>, int, void *, void *);
     typename Object::Copy_attr_function *copy;
     typename Object::Delete_attr_function *remove;
     void *own;
 };
 
-typedef Key<Comm, MPI_Comm_copy_attr_function, MPI_Comm_delete_attr_function> CommKey;
-typedef Key<Datatype, MPI_Type_copy_attr_function, MPI_Type_delete_attr_function> TypeKey;
-typedef Key<Win, MPI_Win_copy_attr_function, MPI_Win_delete_attr_function> WinKey;
-
-template <class Key, class Object> int copied(Key *of, const Object &old, int key, void *in, void *out, int *flag) {
-    bool copies = false;
-    int code = of->copy(old, key, of->own, in, out, copies);
-    *flag = copies;
-    return code;
-}
-
-extern "C" int copy_comm(MPI_Comm old, int key, void *own, void *in, void *out, int *flag) {
-    CommKey *of = static_cast<CommKey *>(own);
+template <class Object> int copied(HandleOf<Object> old, int key, void *own, void *in, void *out, int *flag) {
+    Key<Object> *of = static_cast<Key<Object> *>(own);
     if (!of->copy) return of->copy_c(old, key, of->own, in, out, flag);
-    return with(old, [=](Comm &object) { return copied(of, object, key, in, out, flag); });
+    return With<Object>::call(old, [=](Object &object) {
+        bool copies = false;
+        int code = of->copy(object, key, of->own, in, out, copies);
+        *flag = copies;
+        return code;
+    });
 }
 
-extern "C" int delete_comm(MPI_Comm old, int key, void *value, void *own) {
-    CommKey *of = static_cast<CommKey *>(own);
+template <class Object> int deleted(HandleOf<Object> old, int key, void *value, void *own) {
+    Key<Object> *of = static_cast<Key<Object> *>(own);
     if (!of->remove) return of->delete_c(old, key, value, of->own);
-    return with(old, [=](Comm &object) { return of->remove(object, key, value, of->own); });
-}
-
-extern "C" int copy_type(MPI_Datatype old, int key, void *own, void *in, void *out, int *flag) {
-    TypeKey *of = static_cast<TypeKey *>(own);
-    return of->copy ? copied(of, Datatype(old), key, in, out, flag) : of->copy_c(old, key, of->own, in, out, flag);
-}
-
-extern "C" int delete_type(MPI_Datatype old, int key, void *value, void *own) {
-    TypeKey *of = static_cast<TypeKey *>(own);
-    Datatype object(old);
-    return of->remove ? of->remove(object, key, value, of->own) : of->delete_c(old, key, value, of->own);
-}
-
-extern "C" int copy_win(MPI_Win old, int key, void *own, void *in, void *out, int *flag) {
-    WinKey *of = static_cast<WinKey *>(own);
-    return of->copy ? copied(of, Win(old), key, in, out, flag) : of->copy_c(old, key, of->own, in, out, flag);
-}
-
-extern "C" int delete_win(MPI_Win old, int key, void *value, void *own) {
-    WinKey *of = static_cast<WinKey *>(own);
-    Win object(old);
-    return of->remove ? of->remove(object, key, value, of->own) : of->delete_c(old, key, value, of->own);
+    return With<Object>::call(old, [=](Object &object) { return of->remove(object, key, value, of->own); });
 }
 
 // Error handlers in C++ by their handle: one in C gets no more than the object, which knows its handler.
@@ -109,88 +83,56 @@ template <class Function> Handlers<Function> &handlers_of() {
     return all;
 }
 
-// Calls a handler. MPICH's C function returns no error then, since its bindings call the handler for those that it returns.
-template <class Function, class Object> void handle_error(MPI_Errhandler handler, Object &object, int *code) {
-    Function *function = handlers_of<Function>().of(handler);
+// What stands in C for handlers in C++.
+template <class Object, int get(HandleOf<Object>, MPI_Errhandler *)> void failed(HandleOf<Object> *handle, int *code, ...) {
+    MPI_Errhandler handler;
+    get(*handle, &handler);
+    typename Object::Errhandler_function *function = handlers_of<typename Object::Errhandler_function>().of(handler);
 #ifdef DIALECT_MPICH
+    // The C function returns no error then, since the bindings call the handler for those that it returns.
     int seen = *code;
+    *code = MPI_SUCCESS;
     code = &seen;
 #endif
-    if (function) function(object, code);
-}
-
-#ifdef DIALECT_MPICH
-#define HANDLED(code) *code = MPI_SUCCESS
-#else
-#define HANDLED(code)
-#endif
-
-extern "C" void comm_error(MPI_Comm *comm, int *code, ...) {
-    MPI_Errhandler handler;
-    PMPI_Comm_get_errhandler(*comm, &handler);
-    with(*comm, [=](Comm &object) { return handle_error<Comm::Errhandler_function>(handler, object, code), 0; });
-    HANDLED(code);
-}
-
-extern "C" void win_error(MPI_Win *win, int *code, ...) {
-    MPI_Errhandler handler;
-    PMPI_Win_get_errhandler(*win, &handler);
-    Win object(*win);
-    handle_error<Win::Errhandler_function>(handler, object, code);
-    HANDLED(code);
-}
-
-extern "C" void file_error(MPI_File *file, int *code, ...) {
-    MPI_Errhandler handler;
-    PMPI_File_get_errhandler(*file, &handler);
-    File object(*file);
-    handle_error<File::Errhandler_function>(handler, object, code);
-    HANDLED(code);
+    if (function) With<Object>::call(*handle, [=](Object &object) { return function(object, code), 0; });
 }
 
 } // namespace
 
-Errhandler Comm::Create_errhandler(Errhandler_function *function) {
-    MPI_Errhandler made = MPI_ERRHANDLER_NULL;
-    raise(MPI_Comm_create_errhandler(comm_error, &made));
-    return handlers_of<Errhandler_function>().add(made, function);
-}
+#define CREATE_ERRHANDLER(Class) \
+    Errhandler Class::Create_errhandler(Errhandler_function *function) { \
+        MPI_Errhandler made = MPI_ERRHANDLER_NULL; \
+        raise(MPI_##Class##_create_errhandler(failed<Class, PMPI_##Class##_get_errhandler>, &made)); \
+        return handlers_of<Errhandler_function>().add(made, function); \
+    }
 
-Errhandler Win::Create_errhandler(Errhandler_function *function) {
-    MPI_Errhandler made = MPI_ERRHANDLER_NULL;
-    raise(MPI_Win_create_errhandler(win_error, &made));
-    return handlers_of<Errhandler_function>().add(made, function);
-}
-
-Errhandler File::Create_errhandler(Errhandler_function *function) {
-    MPI_Errhandler made = MPI_ERRHANDLER_NULL;
-    raise(MPI_File_create_errhandler(file_error, &made));
-    return handlers_of<Errhandler_function>().add(made, function);
-}
+CREATE_ERRHANDLER(Comm)
+CREATE_ERRHANDLER(Win)
+CREATE_ERRHANDLER(File)
 
 #ifdef DIALECT_MPICH
 
-#define CREATE_KEYVAL(Class, Kind, Mpi) \
+#define CREATE_KEYVAL(Class, Mpi) \
     int Class::Create_keyval(Copy_attr_function *copy, Delete_attr_function *remove, void *own) { \
         int key = MPI_KEYVAL_INVALID; \
-        raise(MPI_##Mpi##_create_keyval(copy ? copy_##Kind : nullptr, remove ? delete_##Kind : nullptr, &key, \
-                                        new Mpi##Key{nullptr, nullptr, copy, remove, own})); \
+        raise(MPI_##Mpi##_create_keyval(copy ? copied<Class> : nullptr, remove ? deleted<Class> : nullptr, &key, \
+                                        new Key<Class>{nullptr, nullptr, copy, remove, own})); \
         return key; \
     }
 
 #else
 
-#define CREATE_KEYVAL(Class, Kind, Mpi) \
+#define CREATE_KEYVAL(Class, Mpi) \
     int Class::do_create_keyval(MPI_##Mpi##_copy_attr_function *copy_c, MPI_##Mpi##_delete_attr_function *remove_c, \
                                 Copy_attr_function *copy, Delete_attr_function *remove, void *own, int &key) { \
-        return MPI_##Mpi##_create_keyval(copy_##Kind, delete_##Kind, &key, new Mpi##Key{copy_c, remove_c, copy, remove, own}); \
+        return MPI_##Mpi##_create_keyval(copied<Class>, deleted<Class>, &key, new Key<Class>{copy_c, remove_c, copy, remove, own}); \
     }
 
 #endif
 
-CREATE_KEYVAL(Comm, comm, Comm)
-CREATE_KEYVAL(Datatype, type, Type)
-CREATE_KEYVAL(Win, win, Win)
+CREATE_KEYVAL(Comm, Comm)
+CREATE_KEYVAL(Datatype, Type)
+CREATE_KEYVAL(Win, Win)
 
 // Operations: the C library calls the function with an object of the datatype.
 #ifdef DIALECT_MPICH
