@@ -138,19 +138,34 @@ static int thrown(MPI::Comm &comm) {
     return 0;
 }
 
+/* What a C function refuses reaches it. */
+static int refused() {
+    int sizes[1] = {1};
+    bool periodic[1] = {true};
+    try {
+        MPI::COMM_WORLD.Create_cart(-1, sizes, periodic, false);
+    } catch (MPI::Exception &) {
+        return 1;
+    }
+    return 0;
+}
+
 static void errors() {
     MPI::Comm &world = MPI::COMM_WORLD;
     world.Set_errhandler(MPI::ERRORS_THROW_EXCEPTIONS);
     MPI::Errhandler current = world.Get_errhandler();
     CHECK(current.handle == MPI::ERRORS_THROW_EXCEPTIONS.handle);
     current.Free();
-    CHECK(thrown(world) == 1);
+    CHECK(thrown(world) == 1 && refused() == 1);
     MPI::Errhandler own = MPI::Comm::Create_errhandler(handler);
     world.Set_errhandler(own);
     own.Free();
     CHECK(thrown(world) == 0 && handled == 1);
     world.Set_errhandler(MPI::ERRORS_RETURN);
     CHECK(thrown(world) == 0 && handled == 1);
+    /* Errors without an object are those of MPI_COMM_SELF. */
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    CHECK(MPI_Errhandler_free(nullptr) != MPI_SUCCESS);
 }
 
 int main(int argc, char **argv) {

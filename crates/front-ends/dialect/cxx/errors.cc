@@ -25,6 +25,11 @@ template <class Handle> struct Stands {
         if (handler == MPI_ERRHANDLER_NULL) create(note<Handle>, &handler);
         return handler;
     }
+
+    bool is(MPI_Errhandler other) {
+        std::lock_guard<std::mutex> guard(lock);
+        return handler != MPI_ERRHANDLER_NULL && other == handler;
+    }
 };
 
 Stands<MPI_Comm> of_comms;
@@ -72,7 +77,7 @@ using namespace MPI;
     } \
     int MPI_##Kind##_get_errhandler(Handle object, MPI_Errhandler *handler) { \
         int code = PMPI_##Kind##_get_errhandler(object, handler); \
-        if (code == MPI_SUCCESS && stands.handler != MPI_ERRHANDLER_NULL && *handler == stands.handler) { \
+        if (code == MPI_SUCCESS && stands.is(*handler)) { \
             PMPI_Errhandler_free(handler); \
             *handler = THROWS; \
         } \
@@ -86,7 +91,7 @@ HANDLERS(Win, MPI_Win, of_wins)
 HANDLERS(File, MPI_File, of_files)
 
 int MPI_Errhandler_free(MPI_Errhandler *handler) {
-    if (*handler != THROWS) return PMPI_Errhandler_free(handler);
+    if (!handler || *handler != THROWS) return PMPI_Errhandler_free(handler);
     *handler = MPI_ERRHANDLER_NULL;
     return MPI_SUCCESS;
 }
