@@ -10,11 +10,12 @@ use abi::Address;
 
 use crate::P;
 
-/// An object of these classes: the address of its virtual functions, and the handle.
+/// An object of a class of the bindings: the address of its virtual functions, and the handle.
 #[repr(C)]
-struct Object<H> {
+pub struct Object<H> {
     functions: *const c_void,
-    handle: H,
+    /// Of the communicator, datatype or window.
+    pub handle: H,
 }
 
 thread_local! {

@@ -11,19 +11,22 @@ macro_rules! entry {
             unsafe { $($body)* }
         }
 
-        #[cfg(target_arch = "x86_64")]
+        $crate::alias! { $mpi = $pmpi }
+    };
+}
+
+/// Exports a function by another name, too.
+#[macro_export]
+macro_rules! alias {
+    ($name:ident = $to:path) => {
         #[unsafe(naked)]
         #[unsafe(no_mangle)]
         #[allow(non_snake_case)]
-        unsafe extern "C" fn $mpi() {
-            core::arch::naked_asm!("jmp {}", sym $pmpi)
-        }
-
-        #[cfg(not(target_arch = "x86_64"))]
-        #[unsafe(no_mangle)]
-        unsafe extern "C-unwind" fn $mpi($($argument: $kind),*) -> $returns {
-            // SAFETY: as above.
-            unsafe { $pmpi($($argument),*) }
+        unsafe extern "C" fn $name() {
+            #[cfg(target_arch = "x86_64")]
+            core::arch::naked_asm!("jmp {}", sym $to);
+            #[cfg(not(target_arch = "x86_64"))]
+            core::arch::naked_asm!("b {}", sym $to);
         }
     };
 }

@@ -1,29 +1,12 @@
 //! Functions that Open MPI has beside the standard's: persistent collectives by the names that they had before MPI-4.0. No program
 //! among some hundred that were read imports one, but an executable that is bound at its start needs every name.
 
-/// The standard functions by another name.
+/// The standard functions by two more names each.
 macro_rules! other_names {
     ($($mpix:ident $pmpix:ident = $pmpi:ident)*) => { $(
-        other_names! { $mpix $pmpi }
-        other_names! { $pmpix $pmpi }
+        dialect::alias! { $mpix = crate::functions::$pmpi }
+        dialect::alias! { $pmpix = crate::functions::$pmpi }
     )* };
-    ($name:ident $pmpi:ident) => {
-        #[cfg(target_arch = "x86_64")]
-        #[unsafe(naked)]
-        #[unsafe(no_mangle)]
-        #[allow(non_snake_case)]
-        unsafe extern "C" fn $name() {
-            core::arch::naked_asm!("jmp {}", sym crate::functions::$pmpi)
-        }
-
-        #[cfg(target_arch = "aarch64")]
-        #[unsafe(naked)]
-        #[unsafe(no_mangle)]
-        #[allow(non_snake_case)]
-        unsafe extern "C" fn $name() {
-            core::arch::naked_asm!("b {}", sym crate::functions::$pmpi)
-        }
-    };
 }
 
 other_names! {
