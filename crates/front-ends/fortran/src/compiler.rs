@@ -24,8 +24,8 @@ const SIZES: [(&CStr, &CStr); 5] = [
     (c"mpi_double_complex_supported", c"true"),
 ];
 
-/// Types that a compiler may have, each with the bit that says so where the program was linked. A complex type has the bit of its
-/// parts.
+/// Types that a compiler may have, each with the number of its bit in [`origin::kinds`], which the wrappers set as the compiler
+/// answers (`FACTS` there). A complex type has the bit of its parts.
 const KINDS: [(&CStr, u32); 18] = [
     (c"mpi_logical1_supported", 0),
     (c"mpi_logical2_supported", 1),

@@ -22,7 +22,7 @@ pub fn value_of_true() -> Option<i32> {
     (value != 0).then_some(value as i32)
 }
 
-/// Which types the compiler of the program has ([`crate::compiler`]), in the same way.
+/// A bit for each type that the compiler of the program has ([`crate::compiler`]), in the same way.
 pub fn kinds() -> Option<usize> {
     let value = ffi::weak_address!("alhena_fortran_kinds");
     (value != 0).then_some(value)

@@ -29,7 +29,7 @@ const FACTS: [Fact; 2] = [
         usual: 1,
         program: "program p\nprint '(i0)', transfer(.true., 1)\nend program\n",
     },
-    // A bit for each kind: LOGICAL and INTEGER of 1 to 16 bytes, REAL of 2 to 16.
+    // A bit for each kind, as `KINDS` of the Fortran library numbers them: LOGICAL and INTEGER of 1 to 16 bytes, REAL of 2 to 16.
     Fact {
         symbol: "alhena_fortran_kinds",
         usual: 0x3bff,
