@@ -13,6 +13,7 @@
 #   check WHAT YES [SEEN]   one check of the list itself, which is good where YES is "yes"
 #   other WHERE SUITE …     runs another suite or programs of it (tests/run); WHERE stands before each of its lines
 #   skip WHY                a check that cannot be done here
+#   has_cxx WHAT            whether a C++ compiler is here; a skip of what needs it where not
 #   wanted NAME             whether NAME runs: it is among the programs that tests/run was given, or those are all
 #   needed NAME…            the same for a part of a list that is not one program
 #
@@ -55,6 +56,10 @@ needed() { # NAME…
 }
 
 skip() { echo "skip: $1"; }
+
+has_cxx() { # WHAT
+    command -v c++ > /dev/null || { skip "$1: no C++ compiler (c++) is installed"; return 1; }
+}
 
 # A check by the list itself.
 check() { # WHAT YES [SEEN]
