@@ -26,9 +26,11 @@ class Sources:
     def __init__(self, suite, build, directory):
         self.suite, self.directory = suite, directory
         self.language, self.part = directory.split("/")
-        self.folders = [os.path.join(suite, directory), os.path.join(suite, "f90", self.part), os.path.join(suite, "f77", self.part)]
         self.own = os.path.join(build, "fortran", directory)
-        self.folders.insert(0, self.own)
+        self.folders = [self.own, *[os.path.join(suite, language, self.part) for language in (self.language, "f90", "f77")]]
+        if self.part == "rma":
+            # Its makefile has -I../attr for attributes of windows.
+            self.folders.append(os.path.join(suite, "f77", "attr"))
         if not os.path.isdir(self.own):
             os.makedirs(self.own)
             self.headers()
@@ -94,7 +96,7 @@ def compile_program(suite, build, prefix, case):
     commands = [[f"{prefix}/bin/mpicc", "-w", "-O1", "-DF77_NAME_LOWER_USCORE", "-DHAVE_CONFIG_H", *include, "-c", *in_c]] if in_c else []
     objects = [os.path.basename(path)[:-2] + ".o" for path in in_c]
     if in_fortran:
-        commands.append([f"{prefix}/bin/mpifort", *FLAGS, f"-I{sources.own}", *[f"-I{folder}" for folder in sources.folders],
+        commands.append([f"{prefix}/bin/mpifort", *FLAGS, *[f"-I{folder}" for folder in sources.folders],
                          f"-I{suite}/{sources.language}/include", os.path.join(suite, "util", utility), *reversed(in_fortran), *objects,
                          "-o", into])
     else:
