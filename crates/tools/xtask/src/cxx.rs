@@ -17,19 +17,19 @@ pub fn write_all(table: &Table, folder: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// The kinds of handles: the name in C, the tag of Open MPI's struct, the kind in the dialect's table.
-const HANDLES: [(&str, &str, &str); 11] = [
-    ("Comm", "communicator", "comm"),
-    ("Datatype", "datatype", "datatype"),
-    ("Errhandler", "errhandler", "errhandler"),
-    ("File", "file", "file"),
-    ("Group", "group", "group"),
-    ("Info", "info", "info"),
-    ("Message", "message", "message"),
-    ("Op", "op", "op"),
-    ("Request", "request", "request"),
-    ("Session", "instance", "session"),
-    ("Win", "win", "win"),
+/// The kinds of handles: the name in C, which the dialect's table has in small letters, and the tag of Open MPI's struct.
+const HANDLES: [(&str, &str); 11] = [
+    ("Comm", "communicator"),
+    ("Datatype", "datatype"),
+    ("Errhandler", "errhandler"),
+    ("File", "file"),
+    ("Group", "group"),
+    ("Info", "info"),
+    ("Message", "message"),
+    ("Op", "op"),
+    ("Request", "request"),
+    ("Session", "instance"),
+    ("Win", "win"),
 ];
 
 fn header(dialect: &Dialect, table: &Table) -> String {
@@ -42,7 +42,7 @@ fn header(dialect: &Dialect, table: &Table) -> String {
     let _ =
         writeln!(text, "typedef long MPI_Aint;\ntypedef {offset} MPI_Offset;\ntypedef {offset} MPI_Count;");
     let _ = writeln!(text, "typedef int MPI_Fint;\ntypedef struct MPI_Status {{ {status} }} MPI_Status;");
-    for (name, tag, _) in HANDLES {
+    for (name, tag) in HANDLES {
         let _ = match name {
             "File" if dialect.has_integers() => writeln!(text, "typedef struct ADIOI_FileD *MPI_File;"),
             _ if dialect.has_integers() => writeln!(text, "typedef int MPI_{name};"),
@@ -63,8 +63,8 @@ fn header(dialect: &Dialect, table: &Table) -> String {
 fn constants(text: &mut String, dialect: &Dialect) {
     for constant in &dialect.constants {
         let kind = constant.kind.strip_suffix("_object").unwrap_or(&constant.kind);
-        let handle = HANDLES.iter().find(|(_, _, of)| *of == kind);
-        if let (Value::Symbol(symbol), Some((_, tag, _))) = (&constant.theirs, handle) {
+        let handle = HANDLES.iter().find(|(name, _)| name.eq_ignore_ascii_case(kind));
+        if let (Value::Symbol(symbol), Some((_, tag))) = (&constant.theirs, handle) {
             let _ = writeln!(text, "extern struct ompi_{tag}_t {symbol};");
         }
         if kind.ends_with("_integer") || constant.kind.ends_with("_object") {
@@ -73,7 +73,7 @@ fn constants(text: &mut String, dialect: &Dialect) {
         let value = match &constant.theirs {
             Value::Symbol(symbol) => format!("(&{symbol})"),
             Value::Number(number) => match (handle, kind) {
-                (Some((name, _, _)), _) => format!("((MPI_{name}){number})"),
+                (Some((name, _)), _) => format!("((MPI_{name}){number})"),
                 (None, "status") => format!("((MPI_Status *){number})"),
                 (None, "buffer" | "weights") => format!("((void *){number})"),
                 (None, _) => format!("({number})"),
