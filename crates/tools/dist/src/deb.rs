@@ -290,16 +290,25 @@ fn copyright() -> String {
     )
 }
 
-fn control(release: &Release, package: &Package, files: &[Placed], needs: &Needs) -> String {
-    let version = revision(release);
+/// Debian's packages of libraries beside glibc's, since the versions that have all symbols. The C++ bindings need the second one.
+const LIBRARIES: [(&str, &str); 2] =
+    [("libgcc_s.so.1", "libgcc-s1 (>= 3.3.1)"), ("libstdc++.so.6", "libstdc++6 (>= 4.4.0)")];
+
+/// The packages of Debian that have what is needed of a system.
+fn depends(needs: &Needs) -> Vec<String> {
     let mut depends = Vec::new();
     if needs.libraries.contains("libc.so.6") {
         let (major, minor) = needs.glibc();
         depends.push(format!("libc6 (>= {major}.{minor})"));
     }
-    if needs.libraries.contains("libgcc_s.so.1") {
-        depends.push("libgcc-s1 (>= 3.3.1)".into());
-    }
+    let others = LIBRARIES.iter().filter(|(library, _)| needs.libraries.contains(*library));
+    depends.extend(others.map(|(_, package)| (*package).to_owned()));
+    depends
+}
+
+fn control(release: &Release, package: &Package, files: &[Placed], needs: &Needs) -> String {
+    let version = revision(release);
+    let mut depends = depends(needs);
     let mut fields = Vec::new();
     for field in package.fields {
         match field.strip_prefix("Depends+: ") {
@@ -373,6 +382,19 @@ mod tests {
         assert_eq!(page_name("man1/alhena-bench.1"), "man1/alhena-bench.1");
         assert_eq!(page_name("man3/MPI_Send.3"), "man3/MPI_Send.3alhena");
         assert_eq!(page_name("man3/alhena_put.3"), "man3/alhena_put.3");
+    }
+
+    #[test]
+    fn packages_depend_on_those_of_the_libraries() {
+        let libraries = ["libc.so.6", "libm.so.6", "libgcc_s.so.1", "libstdc++.so.6"];
+        let versions = [("libc.so.6", "GLIBC_2.28"), ("libstdc++.so.6", "GLIBCXX_3.4.11")];
+        let needs = Needs {
+            libraries: libraries.map(str::to_owned).into(),
+            versions: versions.map(|(library, version)| (library.to_owned(), version.to_owned())).into(),
+        };
+        let all = ["libc6 (>= 2.28)", "libgcc-s1 (>= 3.3.1)", "libstdc++6 (>= 4.4.0)"];
+        assert_eq!(depends(&needs), all);
+        assert!(depends(&Needs::default()).is_empty());
     }
 
     #[test]
