@@ -224,19 +224,19 @@ typedef void Extends(const Datatype &, Aint &, void *);
 #endif
 typedef Representation<Converts, Extends> Form;
 
-extern "C" int reads(void *data, MPI_Datatype type, int count, void *file, MPI_Offset at, void *own) {
+int reads(void *data, MPI_Datatype type, int count, void *file, MPI_Offset at, void *own) {
     Form *of = static_cast<Form *>(own);
     Datatype object(type);
     RESULT(of->read(data, object, count, file, at, of->own));
 }
 
-extern "C" int writes(void *data, MPI_Datatype type, int count, void *file, MPI_Offset at, void *own) {
+int writes(void *data, MPI_Datatype type, int count, void *file, MPI_Offset at, void *own) {
     Form *of = static_cast<Form *>(own);
     Datatype object(type);
     RESULT(of->write(data, object, count, file, at, of->own));
 }
 
-extern "C" int extends(MPI_Datatype type, MPI_Aint *extent, void *own) {
+int extends(MPI_Datatype type, MPI_Aint *extent, void *own) {
     Form *of = static_cast<Form *>(own);
     RESULT(of->extent(Datatype(type), *extent, of->own));
 }
