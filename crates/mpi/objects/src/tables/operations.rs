@@ -36,29 +36,9 @@ impl Ops {
     }
 
     pub fn get(&self, handle: abi::Op) -> Result<Operation> {
-        if is_predefined(handle) {
+        if op::is_predefined(handle) {
             return Ok(Operation::Predefined(handle));
         }
         handle::key(Kind::Op, handle.0).and_then(|key| self.slab.get(key)).copied().ok_or(INVALID)
     }
-}
-
-fn is_predefined(handle: abi::Op) -> bool {
-    matches!(
-        handle,
-        abi::SUM
-            | abi::MIN
-            | abi::MAX
-            | abi::PROD
-            | abi::BAND
-            | abi::BOR
-            | abi::BXOR
-            | abi::LAND
-            | abi::LOR
-            | abi::LXOR
-            | abi::MINLOC
-            | abi::MAXLOC
-            | abi::REPLACE
-            | abi::NO_OP
-    )
 }
