@@ -22,10 +22,7 @@ pub fn error_string(t: &mut Token, code: i32, mut text: StrOut<'_>) -> Result<()
     let state = t.lock();
     let plain = state.errors.string(code).ok_or(UNKNOWN)?;
     match &state.errors.explained {
-        // What the program has said about its own codes is all that there is to say.
-        Some((of, seen)) if *of == code && !state.errors.class_of.contains_key(&code) => {
-            text.set(&format!("{plain}: {seen}"))
-        }
+        Some((of, seen)) if *of == code => text.set(&format!("{plain}: {seen}")),
         _ => text.set(plain),
     }
     Ok(())
