@@ -258,10 +258,7 @@ pub fn wait_actively_checked<R>(
     ready: impl FnMut(&mut State) -> Option<R>,
 ) -> R {
     let result = engine::wait_checked(t, How::Active, check, why, ready);
-    let after = t.lock().after_wait;
-    if let Some(after) = after {
-        after(t);
-    }
+    follow(t);
     result
 }
 
@@ -278,11 +275,16 @@ pub fn wait_actively_until<R>(
     ready: impl FnMut(&mut State) -> Option<R>,
 ) -> Option<R> {
     let result = engine::wait_until(t, How::Active, deadline, unknown, ready);
+    follow(t);
+    result
+}
+
+/// Does what follows every wait.
+fn follow(t: &mut Token) {
     let after = t.lock().after_wait;
     if let Some(after) = after {
         after(t);
     }
-    result
 }
 
 /// Waits, then does what follows every wait.
@@ -324,10 +326,9 @@ pub fn make_progress(t: &mut Token) {
     advance(t, false);
 }
 
-/// Has the transports look for peers that have ended without a word, where there may be such; for waits of a limited time,
-/// each of which is too short to look itself.
+/// Has the transports look for peers that have ended without a word, where there may be such.
 #[cold]
-pub fn look_for_losses(state: &mut State) {
+fn look_for_losses(state: &mut State) {
     if state.must_look_for_losses() {
         state.look_for_losses();
     }

@@ -15,13 +15,13 @@
 //! too, may close such a circle, by way of the lock of the own node. So whatever waits long goes past as well: a CHECK
 //! gives it a second `Acquire`, one that holds a lock.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use abi::{Error, Result};
 use osc::{Acquire, Wish};
 
 use super::far::{CHECK, LOCK, UNLOCK, begun, request};
-use super::locks::{HOLDER_ENDED, TIMEOUT};
+use super::locks::HOLDER_ENDED;
 use super::{WINDOWS, Window, Windows, await_window};
 use objects::domain::Token;
 use objects::wait::wait_actively_until;
@@ -89,6 +89,9 @@ pub(super) fn lock(t: &mut Token, win: abi::Win, target: u32, exclusive: bool) -
     let holds = WINDOWS.get(&t.lock().tables).held > 0;
     acquire(t, win, target, exclusive, holds)
 }
+
+/// How long a process waits for a lock before it asks whether a process that may hold it has ended.
+const TIMEOUT: Duration = Duration::from_millis(500);
 
 /// As [`lock`]; `holds`: past those that wait.
 fn acquire(t: &mut Token, win: abi::Win, target: u32, exclusive: bool, holds: bool) -> Result<()> {

@@ -5,7 +5,6 @@
 //! a rank there is locked at the first operation on it.
 
 use std::cell::RefCell;
-use std::time::Duration;
 
 use abi::{Error, Result};
 use engine::{P2p, Reason};
@@ -84,9 +83,6 @@ fn await_lock(t: &mut Token, win: abi::Win, wish: Wish) -> Result<()> {
     };
     await_living(t, win, why, acquired, |window, _| window.check_holders(&mut lock.borrow_mut(), wish))
 }
-
-/// How long a process waits for others before it asks whether one of them has ended.
-pub(super) const TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The error where a lock cannot be had any more.
 pub(super) const HOLDER_ENDED: Error =
