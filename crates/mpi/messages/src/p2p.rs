@@ -16,7 +16,7 @@ pub use self::recv::{recv, recv_at_once, recv_soon};
 pub use self::sendrecv::{sendrecv, sendrecv_replace};
 use objects::comm::Comm;
 use objects::domain::{Attempt, Token, enter_plain};
-use objects::failures::REVOKED;
+use objects::failures::{REVOKED, UNACKNOWLEDGED};
 use objects::handle::RequestKey;
 use objects::state::State;
 use objects::wait::wait_for_request;
@@ -387,10 +387,8 @@ pub fn failure(done: &Done) -> Error {
     let what = match *error {
         abi::ERR_TRUNCATE => "the message is longer than the receive buffer",
         abi::ERR_PROC_ABORTED => "the peer is gone",
-        abi::ERR_PROC_FAILED | abi::ERR_PROC_FAILED_PENDING => {
-            "a process of the communicator has failed, which might have sent the message; MPIX_Comm_ack_failed acknowledges that"
-        }
-        abi::ERR_REVOKED => "a process has revoked the communicator",
+        abi::ERR_PROC_FAILED | abi::ERR_PROC_FAILED_PENDING => UNACKNOWLEDGED.what,
+        abi::ERR_REVOKED => REVOKED.what,
         abi::ERR_NO_MEM => "no memory for the operation",
         abi::ERR_RMA_RANGE => "the operation reached memory that its target does not expose",
         abi::ERR_COUNT | abi::ERR_ROOT | abi::ERR_TYPE | abi::ERR_OP => {

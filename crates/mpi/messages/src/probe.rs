@@ -138,11 +138,7 @@ fn await_match<R>(
         if found.is_none() && !DOMAIN.is_alone() {
             state.p2p.seek(pattern);
         }
-        found.or_else(|| match pattern.peer {
-            Some(_) if !state.failures.any => state.loss_of(pattern.peer).map(Err),
-            Some(_) => state.loss_of(pattern.peer).or_else(|| state.revocation_of(pattern.context)).map(Err),
-            None => state.loss_in_context(pattern.context).map(Err),
-        })
+        found.or_else(|| state.loss_of(pattern.peer, pattern.context).map(Err))
     });
     if let Some(peer) = pattern.peer {
         t.lock().p2p.await_no_more(peer);

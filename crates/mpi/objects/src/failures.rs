@@ -26,11 +26,11 @@ pub struct Failures {
     pub early: BTreeSet<u32>,
 }
 
-/// Whether the job goes on when ranks fail, for those that ask without the state.
+/// [`Failures::survives`], for code without the state.
 static SURVIVES: AtomicBool = AtomicBool::new(false);
 
 impl Failures {
-    /// The job goes on when ranks fail: the launcher says which.
+    /// The job goes on when ranks fail: the launcher announces them.
     pub fn survive(&mut self) {
         self.survives = true;
         SURVIVES.store(true, Ordering::Relaxed);
@@ -48,3 +48,9 @@ pub fn outward(class: i32) -> i32 {
 
 /// A call on a revoked communicator.
 pub const REVOKED: Error = Error::new(abi::ERR_REVOKED, "a process has revoked the communicator");
+
+/// A wait for a message of any process.
+pub const UNACKNOWLEDGED: Error = Error::new(
+    abi::ERR_PROC_FAILED,
+    "a process of the communicator has failed, which might have sent the message; MPIX_Comm_ack_failed acknowledges that",
+);

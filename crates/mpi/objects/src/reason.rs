@@ -62,8 +62,7 @@ fn of_id(state: &State, id: ReqId) -> Part {
     state.p2p.awaited(id).map_or_else(Part::outside, |awaited| of_awaited(state, awaited))
 }
 
-/// Of `need` of these processes, each of which brings it about by its program. `number`: tells it from others of its kind in
-/// `context`.
+/// Of `need` of these processes, each of which brings it about by its program. `number`: which of its kind in `context` it is.
 pub fn of_peers(
     state: &State,
     (kind, need): (Kind, Need),
@@ -88,10 +87,8 @@ pub fn of_member(state: &State, comm: abi::Comm, rank: usize) -> Reason {
 /// there.
 pub fn of_all_members(state: &State, comm: abi::Comm, number: u64) -> Reason {
     let Ok(comm) = state.comm(comm) else { return Reason::outside() };
-    let targets = others(state, &comm.peers);
-    let (kind, tag) = (Kind::Collective, Some(number as i32));
-    let part = Part { kind, need: Need::All, targets, tag, context: comm.context };
-    Reason { call: "", need: Need::All, parts: vec![part] }
+    let peers = comm.peers.iter().map(|&peer| Peer(peer));
+    of_peers(state, (Kind::Collective, Need::All), peers, (comm.context, Some(number as i32)))
 }
 
 fn of_awaited(state: &State, awaited: Awaited) -> Part {

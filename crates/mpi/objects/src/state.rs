@@ -242,8 +242,9 @@ impl State {
         }
     }
 
-    /// For a message of `source`.
-    pub fn loss_of(&self, source: Option<Peer>) -> Option<Error> {
-        source.filter(|peer| self.lost.contains(peer)).map(|_| LOST)
+    /// For a message of `source`, or of any process, in a context.
+    pub fn loss_of(&self, source: Option<Peer>, context: u32) -> Option<Error> {
+        let lost = source.filter(|peer| self.lost.contains(peer)).map(|_| LOST);
+        if self.failures.any { lost.or_else(|| self.failure_of(source, context)) } else { lost }
     }
 }

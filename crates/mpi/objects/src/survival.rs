@@ -11,16 +11,10 @@ use btl::{Btl, Peer};
 use pml::{Awaited, Done, ReqId};
 
 use crate::comm::Comm;
-use crate::failures::REVOKED;
+use crate::failures::{REVOKED, UNACKNOWLEDGED};
 use crate::state::State;
 
 const FAILED: Error = Error::new(abi::ERR_PROC_FAILED, "a process of the communicator has failed");
-
-/// A wait for a message of any process.
-const UNACKNOWLEDGED: Error = Error::new(
-    abi::ERR_PROC_FAILED,
-    "a process of the communicator has failed, which might have sent the message; MPIX_Comm_ack_failed acknowledges that",
-);
 
 impl State {
     /// Takes what the launcher has sent about failures.
@@ -78,24 +72,15 @@ impl State {
         }
     }
 
-    /// For a wait for a message of any process in a context.
-    #[inline]
-    pub fn loss_in_context(&self, context: u32) -> Option<Error> {
-        if self.failures.any { self.unacknowledged(context) } else { None }
-    }
-
+    /// What ends a wait for a message of `source`, or of any process, in a context.
     #[cold]
-    fn unacknowledged(&self, context: u32) -> Option<Error> {
+    pub(crate) fn failure_of(&self, source: Option<Peer>, context: u32) -> Option<Error> {
         let comm = self.comms.in_context(context)?;
         if comm.is_revoked {
             return Some(REVOKED);
         }
-        (self.failed_in(comm).len() > comm.acknowledged).then_some(UNACKNOWLEDGED)
-    }
-
-    /// For a wait for a message of one process in a context.
-    pub fn revocation_of(&self, context: u32) -> Option<Error> {
-        self.comms.in_context(context)?.is_revoked.then_some(REVOKED)
+        let is_missed = source.is_none() && self.failed_in(comm).len() > comm.acknowledged;
+        is_missed.then_some(UNACKNOWLEDGED)
     }
 
     /// For a receive of any process that has no message yet, while a failure is not acknowledged: the request goes on, and this is
@@ -108,7 +93,7 @@ impl State {
     #[cold]
     fn find_pending(&self, id: ReqId) -> Option<Done> {
         let Some(Awaited::Message { peer: None, context, .. }) = self.p2p.awaited(id) else { return None };
-        self.unacknowledged(context)?;
+        self.failure_of(None, context)?;
         let comm = self.comms.in_context(context)?;
         Some(Done { error: abi::ERR_PROC_FAILED_PENDING, ..Done::sent(comm.handle.0 as u32) })
     }
