@@ -7,18 +7,17 @@
 //!     copies sections out, whatever the ranks do           never reads another one's section
 //!
 //!   section of one rank, words of 64 bits:
-//!   │ header 32 │ modules: HEADS x 8, paths │ waits: SLOTS x 128 │ live: counts, LINES x 4 │ profile: as many as the job wants │
+//!   │ header 32 │ modules: HEADS x 8, paths │ waits: SLOTS x 128 │ live: counts, LINES x 4 │
 //! ```
 //!
 //! # Contract
 //!
-//! - The file is made, allocated and sealed by the process that starts the ranks. Its size alone says how long the
-//!   profile of each rank is ([`Shape::of`]); all else is constant. It is all zero at first. A job without such a
-//!   process (a singleton, another launcher) has none, unless one is made with [`Area::private`].
+//! - The file is made, allocated and sealed by the process that starts the ranks. It has a section for each rank, all of one
+//!   length, and is all zero at first. A job without such a process (a singleton, another launcher) has none.
 //! - Section `p` belongs to the rank at place `p` of the node (`pmi::Job::local_index`). Only that process writes it, but for one
 //!   word, by which a reader asks for more ([`Section::ask`]). Where
 //!   several of its threads write, they exclude each other: header, modules and waits are written under the lock of the
-//!   library's state. The profile is its owner's affair.
+//!   library's state.
 //! - A reader copies and checks. It gets torn rows where the owner writes meanwhile; a [`Wait`] is never torn, since its
 //!   slot has a turn that is odd while it is written. No index, length or text of a section is believed.
 //! - Addresses mean nothing once a process is gone. So the rank writes the module of each address that it leaves:
@@ -72,48 +71,25 @@ mod at {
     pub const FAILED: usize = 15;
 }
 
-/// How large the sections are.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Shape {
-    /// Ranks of the node.
-    pub ranks: usize,
-    /// Words of 64 bits of the profile of each rank; 0: no profile is wanted.
-    pub profile: usize,
-}
-
-impl Shape {
-    /// Bytes of the file.
-    pub fn bytes(self) -> u64 {
-        (self.ranks * self.section() * size_of::<u64>()) as u64
-    }
-
-    /// The shape of a file of so many bytes; `None`: it has another layout.
-    pub fn of(ranks: usize, bytes: u64) -> Option<Shape> {
-        let words = usize::try_from(bytes / size_of::<u64>() as u64).ok()?;
-        let profile = words.checked_div(ranks)?.checked_sub(SECTION)?;
-        Some(Shape { ranks, profile }).filter(|shape| shape.bytes() == bytes)
-    }
-
-    /// Words of one section.
-    fn section(self) -> usize {
-        SECTION + self.profile
-    }
-}
-
 /// The mapped file.
 #[derive(Debug)]
 pub struct Area {
     memory: SharedMemory,
-    shape: Shape,
+    ranks: usize,
 }
 
 impl Area {
-    /// A new file of this shape, allocated and sealed.
+    /// Bytes of the file for so many ranks.
+    pub const fn bytes(ranks: usize) -> u64 {
+        (ranks * SECTION * size_of::<u64>()) as u64
+    }
+
+    /// A new file for so many ranks of a node, allocated and sealed.
     ///
     /// # Errors
     /// The system's: no memory.
-    pub fn create(shape: Shape) -> std::io::Result<MemoryFile> {
-        let file = MemoryFile::create(shape.bytes())?;
+    pub fn create(ranks: usize) -> std::io::Result<MemoryFile> {
+        let file = MemoryFile::create(Area::bytes(ranks))?;
         file.allocate()?;
         Ok(file)
     }
@@ -123,28 +99,16 @@ impl Area {
     /// # Errors
     /// [`MapError`]; a file of another layout is `TooShort`.
     pub fn map(file: &MemoryFile, ranks: usize) -> Result<Arc<Area>, MapError> {
-        let need = Shape { ranks, profile: 0 }.bytes();
-        let shape = Shape::of(ranks, file.bytes).ok_or(MapError::TooShort { have: file.bytes, need })?;
-        Ok(Arc::new(Area { memory: SharedMemory::map(file)?, shape }))
-    }
-
-    /// Memory of this process alone, for a profile of a job that no launcher watches.
-    ///
-    /// # Errors
-    /// The system's: no memory.
-    pub fn private(profile: usize) -> std::io::Result<Arc<Area>> {
-        let file = Area::create(Shape { ranks: 1, profile })?;
-        Area::map(&file, 1).map_err(std::io::Error::other)
-    }
-
-    /// The shape.
-    pub fn shape(&self) -> Shape {
-        self.shape
+        let (have, need) = (file.bytes, Area::bytes(ranks));
+        if have != need || ranks == 0 {
+            return Err(MapError::TooShort { have, need });
+        }
+        Ok(Arc::new(Area { memory: SharedMemory::map(file)?, ranks }))
     }
 
     /// The section of the rank at `place` of the node; `None`: there are not so many.
     pub fn section(self: &Arc<Area>, place: usize) -> Option<Section> {
-        (place < self.shape.ranks).then(|| Section { area: self.clone(), place })
+        (place < self.ranks).then(|| Section { area: self.clone(), place })
     }
 }
 
@@ -170,11 +134,6 @@ impl Section {
     /// Its place on the node.
     pub fn place(&self) -> usize {
         self.place
-    }
-
-    /// Words of the profile; empty where none is wanted.
-    pub fn profile(&self) -> &[AtomicU64] {
-        &self.words()[SECTION..]
     }
 
     /// The owner: who it is. `level`: the thread level in force, as the ABI numbers it.
@@ -323,8 +282,7 @@ impl Section {
     }
 
     fn words(&self) -> &[AtomicU64] {
-        let each = self.area.shape.section();
-        &self.area.memory.words(each * self.area.shape.ranks)[self.place * each..][..each]
+        &self.area.memory.words(SECTION * self.area.ranks)[self.place * SECTION..][..SECTION]
     }
 
     fn header(&self, word: usize) -> &AtomicU64 {
@@ -415,31 +373,32 @@ impl Drop for Blocked {
 mod tests {
     use super::*;
 
+    fn area_of_one() -> Arc<Area> {
+        Area::map(&Area::create(1).unwrap(), 1).unwrap()
+    }
+
     #[test]
-    fn the_size_alone_says_the_shape() {
+    fn a_file_of_another_size_is_refused() {
         for ranks in [1, 2, 7, 128] {
-            for profile in [0, 1, 4096] {
-                let shape = Shape { ranks, profile };
-                assert_eq!(Shape::of(ranks, shape.bytes()), Some(shape));
-                assert_eq!(Shape::of(ranks, shape.bytes() + 1), None);
+            let file = |bytes| MemoryFile::create(bytes).unwrap();
+            assert!(Area::map(&file(Area::bytes(ranks)), ranks).is_ok());
+            for bytes in [Area::bytes(ranks) - 1, Area::bytes(ranks) + 1, Area::bytes(ranks) + 8, 8] {
+                assert!(matches!(Area::map(&file(bytes), ranks), Err(MapError::TooShort { .. })));
             }
         }
-        assert_eq!(Shape::of(0, 4096), None);
-        assert_eq!(Shape::of(1, 8), None);
+        assert!(matches!(Area::map(&Area::create(1).unwrap(), 0), Err(MapError::TooShort { .. })));
     }
 
     #[test]
     fn sections_are_apart() {
-        let area = Area::private(8).unwrap();
-        assert_eq!(area.shape(), Shape { ranks: 1, profile: 8 });
-        assert!(area.section(1).is_none());
-        let file = Area::create(Shape { ranks: 3, profile: 8 }).unwrap();
+        assert!(area_of_one().section(1).is_none());
+        let file = Area::create(3).unwrap();
         let area = Area::map(&file, 3).unwrap();
         let sections: Vec<Section> = (0..3).map(|place| area.section(place).unwrap()).collect();
         for section in &sections {
             section.announce(section.place() as u32 + 10, 0);
             section.set_state(State::Running);
-            section.profile().iter().for_each(|word| word.store(u64::MAX, Relaxed));
+            section.live_words().iter().for_each(|word| word.store(u64::MAX, Relaxed));
         }
         for section in &sections {
             assert_eq!((section.rank(), section.level()), (section.place() as u32 + 10, 0));
@@ -452,7 +411,7 @@ mod tests {
 
     #[test]
     fn waits_within_a_wait_count_once() {
-        let section = set_own(Area::private(0).unwrap().section(0).unwrap());
+        let section = set_own(area_of_one().section(0).unwrap());
         assert!(Blocked::begin().is_none());
         section.measure_waits();
         assert!(!is_asked());
@@ -472,14 +431,14 @@ mod tests {
 
     #[test]
     fn a_thread_without_a_slot_is_counted() {
-        let section = Area::private(0).unwrap().section(0).unwrap();
+        let section = area_of_one().section(0).unwrap();
         let wait =
             Wait { thread: 1, since: 0, call: String::new(), frames: vec![], need: Need::All, parts: vec![] };
         let slots: Vec<_> = (0..SLOTS + 2).map(|_| section.begin_wait(&wait)).collect();
         assert_eq!((section.waits().len(), section.unseen()), (SLOTS, 2));
         slots.into_iter().for_each(|slot| section.end_wait(slot));
         assert_eq!((section.waits().len(), section.unseen()), (0, 0));
-        section.note_address(Area::private as *const () as u64);
+        section.note_address(Area::create as *const () as u64);
         assert!(!section.modules().is_empty());
         section.note_failure(&[7; 40]);
         assert_eq!(section.failed_call(), [7; FRAMES]);

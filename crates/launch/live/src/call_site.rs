@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn a_frame_of_this_program_has_a_name() {
-        let section = Area::private(0).unwrap().section(0).unwrap();
+        let section = Area::map(&Area::create(1).unwrap(), 1).unwrap().section(0).unwrap();
         let here = a_frame_of_this_program_has_a_name as *const () as u64 + 8;
         section.note_address(here);
         let site = of(&mut Resolver::new(), &section.modules(), &[8, here]);

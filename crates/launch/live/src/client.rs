@@ -124,14 +124,13 @@ mod tests {
     use super::*;
     use crate::description::RankOf;
     use crate::server::{self, Listener};
-    use observe::Shape;
 
     #[test]
     fn a_tool_gets_to_what_ranks_show() {
         // A number that no process has.
         let number = 1_900_000_000 + (std::process::id() % 1_000_000) as i32;
         let listener = Listener::open(number).unwrap();
-        let memory = Area::create(Shape { ranks: 2, profile: 0 }).unwrap();
+        let memory = Area::create(2).unwrap();
         let area = Area::map(&memory, 2).unwrap();
         let rank = |rank| RankOf { rank, pid: 7, is_over: false, program: "a".into() };
         let job = Description { number, ranks: vec![rank(0), rank(1)], ..Description::default() };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use observe::{Area, Shape};
+use observe::Area;
 use platform::memory_file::MemoryFile;
 
 /// The memory of one program of each rank.
@@ -12,10 +12,10 @@ pub(super) struct Observation {
 }
 
 impl Observation {
-    /// Memory for this shape; `None`: there is none.
-    pub fn create(shape: Shape) -> Option<Observation> {
-        let file = Area::create(shape).ok()?;
-        let area = Area::map(&file, shape.ranks).ok()?;
+    /// Memory for so many ranks; `None`: there is none.
+    pub fn create(ranks: usize) -> Option<Observation> {
+        let file = Area::create(ranks).ok()?;
+        let area = Area::map(&file, ranks).ok()?;
         Some(Observation { file, area })
     }
 

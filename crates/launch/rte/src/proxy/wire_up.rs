@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use observe::Shape;
+use observe::Area;
 use pmi::lost::Suspicion;
 use pmi::protocol::JobRecord;
 use pmi::scm;
@@ -124,10 +124,10 @@ impl Proxy {
 
     /// Memory for what the next program of each rank leaves. A job runs as well without it.
     fn new_observation(&mut self) -> Option<Observation> {
-        let shape = Shape { ranks: self.ranks.len(), profile: 0 };
-        let memory = Observation::create(shape);
+        let ranks = self.ranks.len();
+        let memory = Observation::create(ranks);
         if memory.is_none() {
-            self.trace(|_| format!("no memory for what ranks leave behind, {} bytes", shape.bytes()));
+            self.trace(|_| format!("no memory for what ranks leave behind, {} bytes", Area::bytes(ranks)));
         }
         memory
     }
