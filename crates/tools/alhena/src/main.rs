@@ -4,6 +4,7 @@
 mod bench;
 mod check;
 mod doctor;
+mod drawing;
 mod info;
 mod live;
 mod numbers;

@@ -37,10 +37,8 @@ pub enum Error {
     #[error("alhena: writing {path} failed\n  seen: {error}\n  next: choose another place, or make room")]
     Write { path: PathBuf, error: io::Error },
     /// A picture.
-    #[error(
-        "alhena: drawing {path} failed\n  seen: {reason}\n  next: choose another place, or leave --picture out"
-    )]
-    Picture { path: PathBuf, reason: String },
+    #[error(transparent)]
+    Picture(#[from] crate::drawing::Error),
     /// A table that was put together wrongly.
     #[error("alhena: writing the table failed\n  seen: {0}\n  next: report this with the options you gave")]
     Table(String),

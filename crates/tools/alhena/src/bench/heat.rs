@@ -8,7 +8,8 @@ use plotters::style::FontStyle;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::error::Error;
-use super::picture::{self, FONT, INK, size_label};
+use super::picture::size_label;
+use crate::drawing::{self, BLUE, FONT, Filled, INK, ORANGE, Picture};
 
 /// One square.
 #[derive(Clone, Debug)]
@@ -24,8 +25,6 @@ pub struct Square {
 const LEFT: i32 = 330;
 const TOP: i32 = 64;
 const CELL: (i32, i32) = (74, 22);
-const BLUE_END: RGBColor = RGBColor(0, 114, 178);
-const ORANGE_END: RGBColor = RGBColor(213, 94, 0);
 /// Ratios from which on a colour is full: twice as fast, or half as fast.
 const FULL: f64 = 2.0;
 
@@ -34,54 +33,61 @@ pub fn draw(stem: &Path, squares: &[Square]) -> Result<(), Error> {
     let rows = distinct(squares.iter().map(|square| square.row.clone()));
     let mut columns = distinct(squares.iter().map(|square| square.bytes));
     columns.sort_unstable();
-    let width = LEFT + CELL.0 * columns.len().max(1) as i32 + 20;
-    let size = (width as u32, (TOP + CELL.1 * rows.len().max(1) as i32 + 20) as u32);
-    let place = |square: &Square| {
-        let row = rows.iter().position(|row| *row == square.row).unwrap_or_default() as i32;
-        let column = columns.iter().position(|&bytes| bytes == square.bytes).unwrap_or_default() as i32;
-        (LEFT + column * CELL.0, TOP + row * CELL.1)
-    };
-    picture::register_fonts();
-    let (svg, png) = (picture::with_ending(stem, "svg"), picture::with_ending(stem, "png"));
-    let failed = |path: &Path, reason: String| Error::Picture { path: path.into(), reason };
-    fill(&SVGBackend::new(&svg, size).into_drawing_area(), squares, &rows, &columns, place)
-        .map_err(|error| failed(&svg, error.to_string()))?;
-    fill(&BitMapBackend::new(&png, size).into_drawing_area(), squares, &rows, &columns, place)
-        .map_err(|error| failed(&png, error.to_string()))
+    drawing::draw(stem, &HeatMap { squares, rows, columns })?;
+    Ok(())
 }
 
-fn fill<B: DrawingBackend>(
-    area: &DrawingArea<B, Shift>,
-    squares: &[Square],
-    rows: &[String],
-    columns: &[u64],
-    place: impl Fn(&Square) -> (i32, i32),
-) -> Result<(), DrawingAreaErrorKind<B::ErrorType>> {
-    area.fill(&WHITE)?;
-    let text = |size: i32, at: HPos| (FONT, size).into_font().color(&INK).pos(Pos::new(at, VPos::Center));
-    let title = (FONT, 17, FontStyle::Bold).into_font().color(&INK);
-    area.draw_text("times the best other's time (above 1: behind)", &title, (14, 12))?;
-    for (at, &bytes) in columns.iter().enumerate() {
-        let label = if bytes == 0 { "–".to_string() } else { size_label(bytes as f64) };
-        area.draw_text(&label, &text(14, HPos::Center), (LEFT + at as i32 * CELL.0 + CELL.0 / 2, TOP - 12))?;
+struct HeatMap<'s> {
+    squares: &'s [Square],
+    rows: Vec<String>,
+    columns: Vec<u64>,
+}
+
+impl HeatMap<'_> {
+    fn place(&self, square: &Square) -> (i32, i32) {
+        let row = self.rows.iter().position(|row| *row == square.row).unwrap_or_default() as i32;
+        let column = self.columns.iter().position(|&bytes| bytes == square.bytes).unwrap_or_default() as i32;
+        (LEFT + column * CELL.0, TOP + row * CELL.1)
     }
-    for (at, row) in rows.iter().enumerate() {
-        area.draw_text(row, &text(14, HPos::Right), (LEFT - 10, TOP + at as i32 * CELL.1 + CELL.1 / 2))?;
+}
+
+impl Picture for HeatMap<'_> {
+    fn size(&self) -> (u32, u32) {
+        let width = LEFT + CELL.0 * self.columns.len().max(1) as i32 + 20;
+        (width as u32, (TOP + CELL.1 * self.rows.len().max(1) as i32 + 20) as u32)
     }
-    for square in squares {
-        let (x, y) = place(square);
-        let corners = [(x + 1, y + 1), (x + CELL.0 - 1, y + CELL.1 - 1)];
-        area.draw(&Rectangle::new(corners, colour(square.times).filled()))?;
-        let middle = (x + CELL.0 / 2, y + CELL.1 / 2);
-        area.draw_text(&format!("{:.2}", square.times), &text(13, HPos::Center), middle)?;
+
+    fn fill<B: DrawingBackend>(&self, area: &DrawingArea<B, Shift>) -> Filled<B> {
+        area.fill(&WHITE)?;
+        let text = |size: i32, at: HPos| (FONT, size).into_font().color(&INK).pos(Pos::new(at, VPos::Center));
+        let title = (FONT, 17, FontStyle::Bold).into_font().color(&INK);
+        area.draw_text("times the best other's time (above 1: behind)", &title, (14, 12))?;
+        for (at, &bytes) in self.columns.iter().enumerate() {
+            let label = if bytes == 0 { "–".to_string() } else { size_label(bytes as f64) };
+            area.draw_text(
+                &label,
+                &text(14, HPos::Center),
+                (LEFT + at as i32 * CELL.0 + CELL.0 / 2, TOP - 12),
+            )?;
+        }
+        for (at, row) in self.rows.iter().enumerate() {
+            area.draw_text(row, &text(14, HPos::Right), (LEFT - 10, TOP + at as i32 * CELL.1 + CELL.1 / 2))?;
+        }
+        for square in self.squares {
+            let (x, y) = self.place(square);
+            let corners = [(x + 1, y + 1), (x + CELL.0 - 1, y + CELL.1 - 1)];
+            area.draw(&Rectangle::new(corners, colour(square.times).filled()))?;
+            let middle = (x + CELL.0 / 2, y + CELL.1 / 2);
+            area.draw_text(&format!("{:.2}", square.times), &text(13, HPos::Center), middle)?;
+        }
+        area.present()
     }
-    area.present()
 }
 
 /// White at 1, a full colour at [`FULL`] times or a part as much.
 fn colour(times: f64) -> RGBColor {
     let share = (times.max(1e-9).ln() / FULL.ln()).clamp(-1.0, 1.0);
-    let RGBColor(red, green, blue) = if share < 0.0 { BLUE_END } else { ORANGE_END };
+    let RGBColor(red, green, blue) = if share < 0.0 { BLUE } else { ORANGE };
     // Dark text stays legible on three quarters of a full colour.
     let mixed = |part: u8| (255.0 - (255.0 - f64::from(part)) * 0.75 * share.abs()) as u8;
     RGBColor(mixed(red), mixed(green), mixed(blue))

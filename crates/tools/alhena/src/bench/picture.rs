@@ -1,14 +1,14 @@
 //! Log-log pictures as in the papers' figures: one curve per MPI (or simulation) over the message size (or ranks).
 
-use std::path::{Path, PathBuf};
-use std::sync::Once;
+use std::path::Path;
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
-use plotters::style::{FontStyle, register_font};
+use plotters::style::FontStyle;
 
 use super::error::Error;
 use super::log_axis::{LogAxis, Ticks};
+use crate::drawing::{self, BLUE, FONT, Filled, INK, ORANGE, Picture};
 
 /// One diagram of a picture.
 #[derive(Debug)]
@@ -60,64 +60,39 @@ impl Over {
 }
 
 const PANEL: (u32, u32) = (760, 520);
-pub(crate) const FONT: &str = "sans-serif";
-pub(crate) const INK: RGBColor = RGBColor(40, 40, 40);
 /// Distinct in print and for the colour-blind (Okabe and Ito); the first is Alhena's.
-const COLOURS: [RGBColor; 5] =
-    [RGBColor(0, 114, 178), RGBColor(213, 94, 0), RGBColor(0, 158, 115), RGBColor(204, 121, 167), INK];
+const COLOURS: [RGBColor; 5] = [BLUE, ORANGE, RGBColor(0, 158, 115), RGBColor(204, 121, 167), INK];
 
 /// Draws the panels into STEM.svg and STEM.png.
 pub fn draw(stem: &Path, panels: &[Panel]) -> Result<(), Error> {
-    register_fonts();
-    let columns = panels.len().min(2);
-    let rows = panels.len().div_ceil(2);
-    let size = (PANEL.0 * columns as u32, PANEL.1 * rows as u32);
-    let (svg, png) = (with_ending(stem, "svg"), with_ending(stem, "png"));
-    fill(SVGBackend::new(&svg, size).into_drawing_area(), panels, (rows, columns), &svg)?;
-    fill(BitMapBackend::new(&png, size).into_drawing_area(), panels, (rows, columns), &png)
+    drawing::draw(stem, &Panels(panels))?;
+    Ok(())
 }
 
-/// Makes the fonts known that pictures are drawn with.
-pub(crate) fn register_fonts() {
-    static FONTS: Once = Once::new();
-    FONTS.call_once(|| {
-        for (style, file) in
-            [(FontStyle::Normal, dejavu::sans::regular()), (FontStyle::Bold, dejavu::sans::bold())]
-        {
-            // It fails only for a file that is no font.
-            let _ = register_font(FONT, style, file);
-        }
-    });
+struct Panels<'p>(&'p [Panel]);
+
+impl Panels<'_> {
+    fn rows_and_columns(&self) -> (usize, usize) {
+        (self.0.len().div_ceil(2), self.0.len().min(2))
+    }
 }
 
-/// STEM may contain dots of its own.
-pub(crate) fn with_ending(stem: &Path, ending: &str) -> PathBuf {
-    let mut name = stem.as_os_str().to_owned();
-    name.push(".");
-    name.push(ending);
-    name.into()
-}
+impl Picture for Panels<'_> {
+    fn size(&self) -> (u32, u32) {
+        let (rows, columns) = self.rows_and_columns();
+        (PANEL.0 * columns as u32, PANEL.1 * rows as u32)
+    }
 
-fn fill<B: DrawingBackend>(
-    area: DrawingArea<B, Shift>,
-    panels: &[Panel],
-    grid: (usize, usize),
-    path: &Path,
-) -> Result<(), Error> {
-    let draw_all = || {
+    fn fill<B: DrawingBackend>(&self, area: &DrawingArea<B, Shift>) -> Filled<B> {
         area.fill(&WHITE)?;
-        for (place, panel) in area.split_evenly(grid).iter().zip(panels) {
+        for (place, panel) in area.split_evenly(self.rows_and_columns()).iter().zip(self.0) {
             draw_panel(place, panel)?;
         }
         area.present()
-    };
-    draw_all().map_err(|error| Error::Picture { path: path.into(), reason: error.to_string() })
+    }
 }
 
-fn draw_panel<B: DrawingBackend>(
-    area: &DrawingArea<B, Shift>,
-    panel: &Panel,
-) -> Result<(), DrawingAreaErrorKind<B::ErrorType>> {
+fn draw_panel<B: DrawingBackend>(area: &DrawingArea<B, Shift>, panel: &Panel) -> Filled<B> {
     let points = || panel.curves.iter().flat_map(|curve| &curve.points);
     let x = LogAxis::around(points().map(|point| point.0), Ticks::PowersOfTwo);
     let y = LogAxis::around(points().map(|point| point.1), Ticks::Decades);
@@ -240,10 +215,10 @@ mod tests {
         };
         let curves = vec![curve("A", 0.1), curve("B", 0.2)];
         let panel = Panel { title: "test".into(), over: Over::Bytes, unit: "µs", curves };
-        let stem = std::env::temp_dir().join(format!("alhena.picture-{}", std::process::id()));
-        draw(&stem, &[panel]).expect("the temporary directory is writable");
-        for ending in ["svg", "png"] {
-            let file = with_ending(&stem, ending);
+        let name = |ending: &str| format!("alhena.picture-{}{ending}", std::process::id());
+        draw(&std::env::temp_dir().join(name("")), &[panel]).expect("the temporary directory is writable");
+        for ending in [".svg", ".png"] {
+            let file = std::env::temp_dir().join(name(ending));
             assert!(std::fs::metadata(&file).expect("it was drawn").len() > 1000);
             std::fs::remove_file(file).expect("it is ours");
         }

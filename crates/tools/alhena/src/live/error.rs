@@ -28,6 +28,4 @@ pub enum Error {
         "showing the job on the terminal: not possible\n  seen: {0}\n  next: `alhena top | cat` prints one page"
     )]
     Terminal(io::Error),
-    #[error("drawing the picture: not possible\n  seen: {}: {seen}\n  next: name a folder that can be written, --picture STEM", path.display())]
-    Picture { path: std::path::PathBuf, seen: String },
 }

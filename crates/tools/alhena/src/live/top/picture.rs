@@ -9,8 +9,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::page;
 use super::table::{Row, Table};
-use crate::bench::picture::{FONT, INK, register_fonts, with_ending};
-use crate::live::error::Error;
+use crate::drawing::{self, BLUE, Error, FONT, Filled, INK, ORANGE, Picture};
 use crate::numbers;
 
 /// Bars at most; the JSON and the page have all ranks.
@@ -20,44 +19,47 @@ const LEFT: i32 = 60;
 const BAR: i32 = 330;
 const TOP: i32 = 92;
 const STEP: i32 = 22;
-const WAITS: RGBColor = RGBColor(213, 94, 0);
-const WORKS: RGBColor = RGBColor(0, 114, 178);
+const WAITS: RGBColor = ORANGE;
+const WORKS: RGBColor = BLUE;
 const NOTHING: RGBColor = RGBColor(225, 230, 235);
 
 /// Draws STEM.svg and STEM.png.
 pub fn draw(stem: &Path, table: &Table) -> Result<[PathBuf; 2], Error> {
-    let rows = &table.rows[..table.rows.len().min(MOST)];
-    let size = (WIDTH as u32, (TOP + STEP * rows.len().max(1) as i32 + 20) as u32);
-    register_fonts();
-    let (svg, png) = (with_ending(stem, "svg"), with_ending(stem, "png"));
-    let failed = |path: &Path, seen: String| Error::Picture { path: path.into(), seen };
-    fill(&SVGBackend::new(&svg, size).into_drawing_area(), table, rows)
-        .map_err(|error| failed(&svg, error.to_string()))?;
-    fill(&BitMapBackend::new(&png, size).into_drawing_area(), table, rows)
-        .map_err(|error| failed(&png, error.to_string()))?;
-    Ok([svg, png])
+    drawing::draw(stem, &Bars { table })
 }
 
-fn fill<B: DrawingBackend>(
-    area: &DrawingArea<B, Shift>,
-    table: &Table,
-    rows: &[Row],
-) -> Result<(), DrawingAreaErrorKind<B::ErrorType>> {
-    area.fill(&WHITE)?;
-    let text = |size: i32, at: HPos| (FONT, size).into_font().color(&INK).pos(Pos::new(at, VPos::Center));
-    let title = (FONT, 17, FontStyle::Bold).into_font().color(&INK);
-    area.draw_text(&table.title, &title, (14, 12))?;
-    area.draw_text(&page::summary(table), &text(14, HPos::Left), (14, 46))?;
-    let mut at = LEFT;
-    for (name, colour) in [("works", WORKS), ("waits in MPI", WAITS), ("has ended", NOTHING)] {
-        area.draw(&Rectangle::new([(at, TOP - 22), (at + 12, TOP - 10)], colour.filled()))?;
-        area.draw_text(name, &text(13, HPos::Left), (at + 18, TOP - 16))?;
-        at += 120;
+struct Bars<'t> {
+    table: &'t Table,
+}
+
+impl Bars<'_> {
+    fn rows(&self) -> &[Row] {
+        &self.table.rows[..self.table.rows.len().min(MOST)]
     }
-    for (number, row) in rows.iter().enumerate() {
-        bar(area, row, TOP + number as i32 * STEP, &text)?;
+}
+
+impl Picture for Bars<'_> {
+    fn size(&self) -> (u32, u32) {
+        (WIDTH as u32, (TOP + STEP * self.rows().len().max(1) as i32 + 20) as u32)
     }
-    area.present()
+
+    fn fill<B: DrawingBackend>(&self, area: &DrawingArea<B, Shift>) -> Filled<B> {
+        area.fill(&WHITE)?;
+        let text = |size: i32, at: HPos| (FONT, size).into_font().color(&INK).pos(Pos::new(at, VPos::Center));
+        let title = (FONT, 17, FontStyle::Bold).into_font().color(&INK);
+        area.draw_text(&self.table.title, &title, (14, 12))?;
+        area.draw_text(&page::summary(self.table), &text(14, HPos::Left), (14, 46))?;
+        let mut at = LEFT;
+        for (name, colour) in [("works", WORKS), ("waits in MPI", WAITS), ("has ended", NOTHING)] {
+            area.draw(&Rectangle::new([(at, TOP - 22), (at + 12, TOP - 10)], colour.filled()))?;
+            area.draw_text(name, &text(13, HPos::Left), (at + 18, TOP - 16))?;
+            at += 120;
+        }
+        for (number, row) in self.rows().iter().enumerate() {
+            bar(area, row, TOP + number as i32 * STEP, &text)?;
+        }
+        area.present()
+    }
 }
 
 fn bar<'t, B: DrawingBackend>(
@@ -65,7 +67,7 @@ fn bar<'t, B: DrawingBackend>(
     row: &Row,
     top: i32,
     text: &impl Fn(i32, HPos) -> TextStyle<'t>,
-) -> Result<(), DrawingAreaErrorKind<B::ErrorType>> {
+) -> Filled<B> {
     let (bottom, middle) = (top + STEP - 4, top + STEP / 2 - 2);
     area.draw_text(&row.rank.to_string(), &text(14, HPos::Right), (LEFT - 8, middle))?;
     let right = LEFT + BAR;
