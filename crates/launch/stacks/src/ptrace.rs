@@ -217,7 +217,7 @@ pub fn go_on(thread: i32, signal: i32) {
     let _ = unsafe { libc::ptrace(libc::PTRACE_CONT, thread, ptr::null_mut::<c_void>(), signal as usize) };
 }
 
-/// A stopped thread of a stopped process waits for what starts that again.
+/// A stopped thread of a stopped process waits for the signal that starts the process again.
 pub fn listen(thread: i32) {
     // SAFETY: plain numbers. It fails for a thread that has ended, which needs nothing.
     let _ = unsafe {

@@ -47,7 +47,7 @@ pub(super) fn meet(t: &mut Token, win: abi::Win) -> Result<Result<()>> {
         (window.control.clone(), goal)
     };
     let met = |_: &mut Window, _: &mut P2p| control.view().is_open(goal).then_some(Ok(()));
-    // Whoever has entered is there until all have.
+    // A process that has entered is there until all have.
     let why = |state: &State, window: &Window| {
         window.awaits(state, (Kind::Collective, Need::All), 0..window.ranks() as u32, Some(goal as i32))
     };

@@ -1,4 +1,4 @@
-//! The hello, content of a datagram: who sends it, and its mailbox.
+//! The hello, content of a datagram: its sender, and the sender's mailbox.
 
 use btl::Peer;
 use gni::SmsgAttr;

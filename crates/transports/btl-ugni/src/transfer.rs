@@ -19,7 +19,7 @@ pub(crate) struct Transfer {
     pub(crate) purpose: Purpose,
 }
 
-/// Whom a transfer is for.
+/// What a transfer is for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Purpose {
     /// The layer above; the local memory was registered for it where a handle is given.
@@ -35,7 +35,7 @@ pub(crate) enum Purpose {
 /// An access to a peer's window.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Access {
-    /// Of the event that reports its end; otherwise it counts for [`RemoteMemory::flush`].
+    /// Of the event that reports its end; otherwise it counts for [`btl::RemoteMemory::flush`].
     pub(crate) cookie: Option<u64>,
     /// The local memory was registered for it.
     pub(crate) registered: Option<MemHandle>,

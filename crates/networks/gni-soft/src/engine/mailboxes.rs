@@ -1,4 +1,4 @@
-//! Both mailboxes of a connected endpoint: which slot is next, who owes whom how many credits.
+//! Both mailboxes of a connected endpoint: which slot is next, and how many credits each side owes the other.
 
 use crate::mailbox::{self, SLOT_HEADER, Shape, SlotHeader};
 use gni::{MemHandle, SmsgType};
