@@ -78,8 +78,10 @@ fn take(state: &mut State, handle: abi::Request) -> Result<Option<Finished>> {
     match RequestKey::of(handle).ok_or(UNKNOWN)? {
         RequestKey::Pml(key) => {
             let done = state.p2p.take(ReqId(key)).or_else(|| state.pending(ReqId(key)));
-            let gone = |done: &Done| done.error != abi::ERR_PROC_FAILED_PENDING;
-            Ok(done.map(|done| Finished { done, gone: gone(&done), generalized: None }))
+            Ok(done.map(|done| {
+                let gone = done.error != abi::ERR_PROC_FAILED_PENDING;
+                Finished { done, gone, generalized: None }
+            }))
         }
         RequestKey::Operation(key) => take_operation(state, key),
     }

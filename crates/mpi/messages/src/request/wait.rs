@@ -31,13 +31,11 @@ pub(super) fn wait_one(t: &mut Token, request: &mut abi::Request) -> Result<Opti
             *request = abi::REQUEST_NULL;
             return Ok(Some(done));
         }
-        let done = wait_for_request(t, id, |state| match state.take_awaited(id) {
-            Some(done) => Some(Ok(done)),
-            None => match state.pending(id) {
+        let done =
+            wait_for_request(t, id, |state| match state.take_awaited(id).or_else(|| state.pending(id)) {
                 Some(done) => Some(Ok(done)),
                 None => state.p2p.is_complete(id).is_none().then_some(Err(UNKNOWN)),
-            },
-        })?;
+            })?;
         if done.error != abi::ERR_PROC_FAILED_PENDING {
             *request = abi::REQUEST_NULL;
         }
