@@ -205,26 +205,17 @@ pub fn imbalance(report: &Report) -> String {
     let mut svg = open(WIDTH, height + 4.0, "Share of MPI of each rank");
     for (bar, ranks) in groups.iter().enumerate() {
         let most = ranks.clone().map(share).fold(0.0, f64::max);
-        let tall = most / 100.0 * height;
-        let _ = write!(
-            svg,
-            "<rect class=\"c1\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{tall:.1}\"><title>{}: {most:.1} % in MPI</title>\
-             </rect>",
-            left + bar as f64 * step,
-            height - tall,
-            step * 0.9,
-            labelled(report, ranks)
-        );
         let waits = ranks.clone().filter_map(waited).fold(0.0, f64::max);
-        if waits > 0.0 {
+        let parts = [("c1", most, "in MPI"), ("waits", waits, "waiting in MPI")];
+        for (class, share, what) in &parts[..if waits > 0.0 { 2 } else { 1 }] {
+            let tall = share / 100.0 * height;
             let _ = write!(
                 svg,
-                "<rect class=\"waits\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\"><title>{}: {waits:.1} % \
-                 waiting in MPI</title></rect>",
+                "<rect class=\"{class}\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{tall:.1}\"><title>{}: {share:.1} % \
+                 {what}</title></rect>",
                 left + bar as f64 * step,
-                height - waits / 100.0 * height,
+                height - tall,
                 step * 0.9,
-                waits / 100.0 * height,
                 labelled(report, ranks)
             );
         }

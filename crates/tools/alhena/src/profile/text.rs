@@ -207,10 +207,11 @@ fn waiting(out: &mut String, report: &Report) {
         "{:<20} {:>4} {:>10}  {:>6}  {:>6} {:>10} {:>10}",
         "Call", "Site", "Waited", "Time%", "MPI%", "Count", "Max"
     );
-    let mut sites: Vec<&Site> = report.sites.iter().filter(|site| site.waited().0 > 0).collect();
-    sites.sort_by_key(|site| std::cmp::Reverse(site.waited().0));
-    for site in sites.iter().take(TOP) {
-        let (time, (waited, most)) = (site.total(|one| one.time), site.waited());
+    let mut sites: Vec<_> = report.sites.iter().map(|site| (site, site.waited())).collect();
+    sites.retain(|(_, (waited, _))| *waited > 0);
+    sites.sort_by_key(|(_, (waited, _))| std::cmp::Reverse(*waited));
+    for &(site, (waited, most)) in sites.iter().take(TOP) {
+        let time = site.total(|one| one.time);
         let _ = writeln!(
             out,
             "{:<20} {:>4} {:>10}  {:>6.2}  {:>6.2} {:>10} {:>10}",
