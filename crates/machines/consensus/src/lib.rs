@@ -76,7 +76,7 @@ pub struct Consensus<V> {
     decision: Option<Decision<V>>,
     /// Reports of subtrees in this view, by the child.
     reports: BTreeMap<u32, V>,
-    /// This member has reported in this view, or decided as its root.
+    /// This member has reported in this view.
     has_reported: bool,
     /// Messages of views that this member does not have yet, the latest of each sender.
     early: BTreeMap<u32, Message<V>>,
@@ -135,7 +135,6 @@ impl<V: Value> Consensus<V> {
         self.has_reported = false;
         self.early.remove(&rank);
         if let Some(decision) = self.decision.clone() {
-            self.has_reported = true;
             self.spread(&decision, None);
         }
         for (from, message) in std::mem::take(&mut self.early) {
@@ -183,7 +182,6 @@ impl<V: Value> Consensus<V> {
         if self.decision.is_some() {
             return;
         }
-        self.has_reported = true;
         self.spread(&decision, from);
         self.decision = Some(decision);
     }
