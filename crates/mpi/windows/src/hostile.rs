@@ -12,12 +12,15 @@ use super::far::{
     REFUSED, SWAP, UNLOCK,
 };
 use super::light::{MOST, on_message};
+use super::locks::{HOLDER_ENDED, await_lock};
 use super::network::Network;
 use super::serve::{About, Frame, Reply};
-use super::{Facts, RankMemory, Window, Windows};
+use super::{Facts, RankMemory, WINDOWS, Window, Windows};
 use objects::attr::Attributes;
+use objects::domain::enter_any;
 use objects::errhandler::Handler;
 use objects::group::Group;
+use objects::handle::{self, Kind};
 use objects::memory::of_vec_mut;
 
 const NUMBER: u64 = 5;
@@ -204,6 +207,24 @@ fn a_rank_wants_one_lock_at_a_time() {
     assert_eq!(process.lock(2, &[3, 0, 0, 2]), (None, vec![]));
     assert_eq!(process.lock(2, &[3, 0, 0, 1]), (None, vec![]), "in the name of another one");
     assert_eq!(process.far().queue.len(), 1);
+}
+
+/// A process that gives up on a lock, since its holder has ended, is not rung any more when the lock is released.
+#[test]
+fn a_lock_whose_holder_has_ended_is_given_up() {
+    let mut process = Process::new();
+    assert_eq!(process.lock(1, &[1, 1, 0, 1]).1, [1]);
+    process.far().operations.lose(1, HOLDER_ENDED);
+    let Process { windows, memory } = process;
+    let mut t = enter_any();
+    *WINDOWS.get_mut(&mut t.lock().tables) = windows;
+    let (win, own) = (abi::Win(handle::make(Kind::Win, NUMBER as u32)), Wish::Exclusive(0));
+    assert_eq!(await_lock(&mut t, win, own), Err(HOLDER_ENDED));
+    let windows = std::mem::replace(WINDOWS.get_mut(&mut t.lock().tables), Windows::new());
+    let mut rung = Vec::new();
+    osc::release(windows.get(win).unwrap().control.view(), own, |rank| rung.push(rank));
+    assert_eq!(rung, []);
+    drop(memory);
 }
 
 /// Locks that go past those that wait leave their places in the turnstile until it is their turn: not one each time.

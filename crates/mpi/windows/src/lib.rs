@@ -396,18 +396,18 @@ fn await_window<R>(
 }
 
 /// As [`await_window`], for what ranks of the window bring about: now and then `check` finds out whether one has ended, so
-/// that it never will.
+/// that it never will. What it finds counts if `ready` has no result then either, so it changes nothing.
 fn await_living<R>(
     t: &mut Token,
     win: abi::Win,
     why: impl Fn(&State, &Window) -> Reason,
     mut ready: impl FnMut(&mut Window, &mut P2p) -> Option<Result<R>>,
-    mut check: impl FnMut(&mut Window, &mut P2p) -> Result<()>,
+    mut check: impl FnMut(&Window, &mut P2p) -> Result<()>,
 ) -> Result<R> {
     let failed = Cell::new(None);
     let mut look = |state: &mut State| {
         let State { tables, p2p, .. } = state;
-        let checked = WINDOWS.get_mut(tables).get_mut(win).and_then(|window| check(window, p2p));
+        let checked = WINDOWS.get(tables).get(win).and_then(|window| check(window, p2p));
         let is_found = checked.is_err();
         failed.set(checked.err());
         is_found

@@ -250,11 +250,16 @@ pub fn notices(t: &mut Token, notice: i32, least: u64, count: &mut u64, win: abi
     };
     // Any rank may be the one that is to raise it, so each end is reported, once. Those that live go on.
     let why = |state: &State, window: &Window| window.awaits_any(state, Kind::Other);
-    *count = await_living(t, win, why, grown, |window, _| {
-        let ended = window.ended().count();
-        let is_news = ended > std::mem::replace(&mut window.reported_ends, ended);
+    let mut ended = 0;
+    let outcome = await_living(t, win, why, grown, |window, _| {
+        ended = window.ended().count();
+        let is_news = ended > window.reported_ends;
         if is_news || ended > 0 && ended + 1 == window.ranks() { Err(sync::ENDED) } else { Ok(()) }
-    })?;
+    });
+    if outcome == Err(sync::ENDED) {
+        WINDOWS.get_mut(&mut t.lock().tables).get_mut(win)?.reported_ends = ended;
+    }
+    *count = outcome?;
     Ok(())
 }
 

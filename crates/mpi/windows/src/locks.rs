@@ -4,8 +4,6 @@
 //! (far.rs). The lock of `MPI_Win_lock_all` is one addition to the words of the own node, which other nodes do not see:
 //! a rank there is locked at the first operation on it.
 
-use std::cell::RefCell;
-
 use abi::{Error, Result};
 use engine::{P2p, Reason};
 use observe::Kind;
@@ -66,22 +64,24 @@ pub fn lock(t: &mut Token, lock_type: i32, rank: i32, assert: i32, win: abi::Win
 }
 
 /// Waits until this process has a lock of its node.
-fn await_lock(t: &mut Token, win: abi::Win, wish: Wish) -> Result<()> {
-    let lock = {
+pub(super) fn await_lock(t: &mut Token, win: abi::Win, wish: Wish) -> Result<()> {
+    let mut lock = {
         let state = t.lock();
-        RefCell::new(Acquire::new(
-            wish,
-            WINDOWS.get(&state.tables).get(win)?.rank,
-            WINDOWS.get(&state.tables).held > 0,
-        ))
+        let windows = WINDOWS.get(&state.tables);
+        Acquire::new(wish, windows.get(win)?.rank, windows.held > 0)
     };
-    let acquired =
-        |window: &mut Window, _: &mut P2p| window.acquire(&mut lock.borrow_mut()).then_some(Ok(()));
+    let acquired = |window: &mut Window, _: &mut P2p| window.acquire(&mut lock).then_some(Ok(()));
     let why = |state: &State, window: &Window| Reason {
         call: if wish == Wish::All { "MPI_Win_lock_all" } else { "MPI_Win_lock" },
         ..window.awaits_any(state, Kind::Lock)
     };
-    await_living(t, win, why, acquired, |window, _| window.check_holders(&mut lock.borrow_mut(), wish))
+    let outcome = await_living(t, win, why, acquired, |window, _| window.check_holders(wish));
+    if outcome.is_err()
+        && let Ok(window) = WINDOWS.get_mut(&mut t.lock().tables).get_mut(win)
+    {
+        lock.abandon(window.control.view(), window.local, &mut window.announced);
+    }
+    outcome
 }
 
 /// The error where a lock cannot be had any more.
@@ -90,14 +90,9 @@ pub(super) const HOLDER_ENDED: Error =
 
 impl Window {
     /// # Errors
-    /// `MPI_ERR_PROC_ABORTED` if a process has ended that holds a lock that is waited for, or may hold it. The wait is
-    /// over then.
-    fn check_holders(&mut self, lock: &mut Acquire, wish: Wish) -> Result<()> {
-        if !self.has_holder_ended(wish) {
-            return Ok(());
-        }
-        lock.abandon(self.control.view(), self.local, &mut self.announced);
-        Err(HOLDER_ENDED)
+    /// `MPI_ERR_PROC_ABORTED` if a process has ended that holds a lock that is waited for, or may hold it.
+    fn check_holders(&self, wish: Wish) -> Result<()> {
+        if self.has_holder_ended(wish) { Err(HOLDER_ENDED) } else { Ok(()) }
     }
 
     /// Whether a process has ended that holds a lock against `wish`, or may hold it.
