@@ -1,7 +1,7 @@
 //! The agreements that are under way or may still be asked for: each a [`Consensus`] between the members of a communicator.
 //!
 //! A call is numbered among those of its communicator, which all members make in one order, and each of its questions among those of the
-//! call. What comes for a call that this process has not made yet is kept for it.
+//! call. Messages of a call that this process has not made yet are kept for that call.
 //!
 //! **How long they stay.** A member that has its result answers in later views, until all members that live have theirs. Each brings along
 //! which call is the first that is not over with it; before the first one of all, no call is asked for any more. The last calls of a
