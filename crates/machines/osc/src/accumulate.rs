@@ -80,7 +80,7 @@ pub unsafe fn compare_and_swap(
 }
 
 macro_rules! width {
-    ($each:ident, $swap:ident, $atomic:ident, $word:ty) => {
+    ($each:ident, $swap:ident, $atomic:ident, $word:ty, $add:expr) => {
         /// See [`accumulate`].
         unsafe fn $each(
             action: Action,
@@ -90,6 +90,18 @@ macro_rules! width {
             count: usize,
         ) {
             const SIZE: usize = size_of::<$word>();
+            // Puts what `combine` makes of the word in its place; returns the word.
+            #[inline(always)]
+            fn exchange(place: &$atomic, combine: impl Fn($word) -> $word) -> $word {
+                let mut seen = place.load(Ordering::Relaxed);
+                loop {
+                    let new = combine(seen);
+                    match place.compare_exchange_weak(seen, new, Ordering::AcqRel, Ordering::Relaxed) {
+                        Ok(old) => return old,
+                        Err(now) => seen = now,
+                    }
+                }
+            }
             for i in 0..count {
                 let at = std::ptr::with_exposed_provenance_mut::<$word>(target + i * SIZE);
                 // SAFETY: the element lies in mapped memory and is aligned; all processes use atomic operations here, and
@@ -108,20 +120,19 @@ macro_rules! width {
                     Action::Change(Change::And) => place.fetch_and(operand(), Ordering::AcqRel),
                     Action::Change(Change::Or) => place.fetch_or(operand(), Ordering::AcqRel),
                     Action::Change(Change::Xor) => place.fetch_xor(operand(), Ordering::AcqRel),
+                    Action::AddFloat => {
+                        let incoming = operand();
+                        exchange(place, |seen| $add(incoming, seen))
+                    }
                     Action::Exchange(kernel) => {
                         let incoming = operand();
-                        let mut seen = place.load(Ordering::Relaxed);
-                        loop {
+                        exchange(place, |seen| {
                             let mut new: $word = 0;
                             let (left, right) = ((&raw const incoming).cast(), (&raw const seen).cast());
                             // SAFETY: all three are local words, of the size of one element.
                             unsafe { kernel(left, right, (&raw mut new).cast(), 1) };
-                            match place.compare_exchange_weak(seen, new, Ordering::AcqRel, Ordering::Relaxed)
-                            {
-                                Ok(old) => break old,
-                                Err(now) => seen = now,
-                            }
-                        }
+                            new
+                        })
                     }
                 };
                 if let Some(result) = result {
@@ -145,10 +156,15 @@ macro_rules! width {
     };
 }
 
-width!(each_u8, swap_u8, AtomicU8, u8);
-width!(each_u16, swap_u16, AtomicU16, u16);
-width!(each_u32, swap_u32, AtomicU32, u32);
-width!(each_u64, swap_u64, AtomicU64, u64);
+/// No [`Action::AddFloat`] has elements of this size.
+fn no_float<T>(_: T, _: T) -> T {
+    unreachable!("floating-point numbers of one or two bytes are added by their kernel")
+}
+
+width!(each_u8, swap_u8, AtomicU8, u8, no_float);
+width!(each_u16, swap_u16, AtomicU16, u16, no_float);
+width!(each_u32, swap_u32, AtomicU32, u32, |a, b| (f32::from_bits(a) + f32::from_bits(b)).to_bits());
+width!(each_u64, swap_u64, AtomicU64, u64, |a, b| (f64::from_bits(a) + f64::from_bits(b)).to_bits());
 
 #[cfg(test)]
 #[cfg(not(loom))]

@@ -42,6 +42,9 @@ pub enum Change {
 pub(crate) enum Action {
     /// By an operation that the processor has.
     Change(Change),
+    /// As `Exchange`, with an addition of two floating-point numbers in place of the kernel's call: sums of single ones are
+    /// what programs accumulate most, and the call takes as long as the exchange.
+    AddFloat,
     /// Until no other process has changed the element meanwhile.
     Exchange(Kernel),
 }
@@ -184,7 +187,7 @@ impl Element {
     pub fn change(&self, op: Op) -> Option<Change> {
         match self.action(op).ok()? {
             Action::Change(change) => Some(change),
-            Action::Exchange(_) => None,
+            Action::Exchange(_) | Action::AddFloat => None,
         }
     }
 
@@ -195,7 +198,9 @@ impl Element {
     pub(crate) fn action(&self, op: Op) -> Result<Action> {
         let is_integer =
             matches!(self.kind, Some(Kind::Signed | Kind::Unsigned | Kind::Bytes | Kind::Character));
+        let is_float = self.pair.is_none() && self.kind == Some(Kind::Float) && matches!(self.size, 4 | 8);
         let simple = match op {
+            abi::SUM if is_float => return Ok(Action::AddFloat),
             abi::NO_OP => Change::Load,
             abi::REPLACE => Change::Swap,
             abi::SUM if is_integer => Change::Add,
