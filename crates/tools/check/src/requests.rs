@@ -53,8 +53,8 @@ impl Requests {
             "Start" | "Startall" => before.iter().for_each(|&request| self.start(findings, request, site)),
             "Request_free" => drop(self.take(before[0])),
             _ if !before.is_empty() => {
-                for request in completed(call, before) {
-                    self.complete(findings, request, site);
+                for (place, _) in call.completed(before) {
+                    self.complete(findings, before[place], site);
                 }
             }
             _ => {}
@@ -144,28 +144,5 @@ impl Requests {
                 false => findings.add(Class::RequestLeak, open.born, None, [0; 3]),
             }
         }
-    }
-}
-
-/// The requests that a call has completed, of those that it was given.
-fn completed(call: &Call<'_>, before: &[usize]) -> Vec<usize> {
-    let base = call.function.base();
-    let out = |name: &str| call.function.place(name).map(|place| call.element(place, 0));
-    let all = || before.to_vec();
-    let flag = || out("flag").is_some_and(|flag| flag != 0);
-    match base {
-        "Wait" | "Waitall" => all(),
-        "Test" | "Testall" if flag() => all(),
-        "Waitany" | "Testany" if base == "Waitany" || flag() => {
-            let index = out("indx").and_then(|index| usize::try_from(index).ok());
-            index.and_then(|index| before.get(index)).copied().into_iter().collect()
-        }
-        "Waitsome" | "Testsome" => {
-            let count = out("outcount").unwrap_or(0).max(0) as usize;
-            let Some(place) = call.function.place("array_of_indices") else { return Vec::new() };
-            let indices = (0..count.min(before.len())).map(|at| call.element(place, at));
-            indices.filter_map(|index| before.get(usize::try_from(index).ok()?).copied()).collect()
-        }
-        _ => Vec::new(),
     }
 }

@@ -1,4 +1,4 @@
-//! Writes the descriptions of all wrapped functions, and a macro that names each of them, from the function table.
+//! Writes the descriptions of all wrapped functions, and macros that name each function, from the function table.
 #![forbid(unsafe_code)]
 
 use function_table::{Argument, Direction, Entry, Length, Shape};
@@ -14,12 +14,29 @@ fn main() {
         .map(|entry| description(entry, table.chapters[entry.function.chapter].number))
         .collect();
     let names: String = wrapped.iter().enumerate().map(|(number, entry)| row(number, entry)).collect();
+    let others: Vec<Entry<'_>> = table.entries().filter(|entry| !is_wrapped(entry)).collect();
+    let reals: String = others.iter().map(|it| format!("Real::new(c\"PMPI_{}\"), ", it.name())).collect();
+    let rows: String = others.iter().enumerate().map(|(number, entry)| other(number, entry)).collect();
+    let in_order: String = table
+        .entries()
+        .map(|it| format!("{}::MPI_{} ", if is_wrapped(&it) { "wrapped" } else { "others" }, it.name()))
+        .collect();
     let text = format!(
         "/// Every wrapped function, in the order of the function table.\n\
          pub static FUNCTIONS: [Function; {count}] = [\n{descriptions}];\n\n\
          /// Calls a macro with a row for each of [`FUNCTIONS`]: number, name, and the types of the arguments.\n\
-         #[macro_export]\nmacro_rules! functions {{\n    ($each:ident) => {{ $each! {{\n{names}    }} }};\n}}\n",
+         #[macro_export]\nmacro_rules! functions {{\n    ($each:ident) => {{ $each! {{\n{names}    }} }};\n}}\n\n\
+         /// The functions that are not wrapped.\n\
+         pub static OTHERS: [Real; {other_count}] = [{reals}];\n\n\
+         /// Calls a macro with a row for each of [`OTHERS`]: number, name, the types of the arguments, and of the result.\n\
+         #[macro_export]\nmacro_rules! others {{\n    ($each:ident) => {{ $each! {{\n{rows}    }} }};\n}}\n\n\
+         /// Calls a macro with all functions in the order of the function table.\n\
+         #[macro_export]\nmacro_rules! in_order {{\n    ($each:ident) => {{ $each! {{ {in_order} }} }};\n}}\n\n\
+         /// The version of the table by which front-ends call.\n\
+         pub const FRONT_END_VERSION: u64 = {version:#x};\n",
         count = wrapped.len(),
+        other_count = others.len(),
+        version = function_table::version(&table),
     );
     let out = env::var("OUT_DIR").expect("cargo sets OUT_DIR");
     fs::write(Path::new(&out).join("functions.rs"), text).expect("OUT_DIR is writable");
@@ -93,6 +110,15 @@ fn kind(argument: &Argument) -> &'static str {
 fn row(number: usize, entry: &Entry<'_>) -> String {
     let types: Vec<&str> = entry.function.arguments.iter().map(|it| crossing(it, entry.wide)).collect();
     format!("        {number} MPI_{} ({})\n", entry.name(), types.join(" "))
+}
+
+fn other(number: usize, entry: &Entry<'_>) -> String {
+    let result = match entry.function.returns.map(|kind| kind.word) {
+        None | Some("int") => "i32",
+        Some("double") => "f64",
+        Some(_) => "usize",
+    };
+    format!("{} {result}\n", row(number, entry).trim_end())
 }
 
 /// The type in which an argument crosses: a number, or a word for handles and pointers.

@@ -28,6 +28,9 @@ macro_rules! two {
     };
 }
 
+/// The handle of `MPI_COMM_SELF`.
+pub const COMM_SELF: usize = abi::COMM_SELF.0;
+
 two!(/// The rank of this process in a communicator.
     comm_rank, c"PMPI_Comm_rank", i32);
 two!(/// The size of a communicator; of its own group where it has two.
@@ -125,6 +128,76 @@ pub fn world_ranks(group: usize) -> Vec<Option<u32>> {
     group_free(group);
     group_free(world);
     to.into_iter().map(|rank| u32::try_from(rank).ok()).collect()
+}
+
+two!(/// A communicator of the same processes, to be freed by all of them. All of them ask.
+    comm_dup, c"PMPI_Comm_dup", usize);
+
+/// Frees a communicator; all its processes do.
+pub fn comm_free(mut comm: usize) {
+    static REAL: Real = Real::new(c"PMPI_Comm_free");
+    // SAFETY: the function takes a pointer to a communicator.
+    unsafe {
+        core::mem::transmute::<usize, unsafe extern "C" fn(*mut usize) -> i32>(REAL.address())(&raw mut comm)
+    };
+}
+
+/// What each of the `size` processes of the job gives; all of them ask.
+pub fn allgather(own: u64, size: usize) -> Vec<u64> {
+    static REAL: Real = Real::new(c"PMPI_Allgather");
+    type Function = unsafe extern "C" fn(*const u64, i32, usize, *mut u64, i32, usize, usize) -> i32;
+    let mut all = vec![0; size];
+    let word = abi::UINT64_T.0;
+    // SAFETY: the function takes a word, and room for a word of each process.
+    unsafe {
+        core::mem::transmute::<usize, Function>(REAL.address())(
+            &raw const own,
+            1,
+            word,
+            all.as_mut_ptr(),
+            1,
+            word,
+            COMM_WORLD,
+        )
+    };
+    all
+}
+
+/// Sends a word to a process of a communicator that no one else uses.
+pub fn send(comm: usize, rank: u32, word: u64) {
+    static REAL: Real = Real::new(c"PMPI_Send");
+    type Function = unsafe extern "C" fn(*const u64, i32, usize, i32, i32, usize) -> i32;
+    // SAFETY: the function takes a word, what it is, a rank, a tag and a communicator.
+    unsafe {
+        core::mem::transmute::<usize, Function>(REAL.address())(
+            &raw const word,
+            1,
+            abi::UINT64_T.0,
+            rank as i32,
+            0,
+            comm,
+        )
+    };
+}
+
+/// The next word that a process of such a communicator sends.
+pub fn receive(comm: usize, rank: u32) -> u64 {
+    static REAL: Real = Real::new(c"PMPI_Recv");
+    type Function = unsafe extern "C" fn(*mut u64, i32, usize, i32, i32, usize, usize) -> i32;
+    let mut word = 0;
+    // SAFETY: the function takes room for a word, what it is, a rank, a tag, a communicator, and no status.
+    unsafe {
+        core::mem::transmute::<usize, Function>(REAL.address())(
+            &raw mut word,
+            1,
+            abi::UINT64_T.0,
+            rank as i32,
+            0,
+            comm,
+            0,
+        )
+    };
+    word
 }
 
 /// Neighbours that this process sends to, by the topology of a communicator; 0 where it has none.

@@ -1,7 +1,7 @@
 //! One call of the program, with its arguments.
 
+use crate::ask;
 use crate::function::{Argument, Direction, FUNCTIONS, Function, Kind, Shape};
-use crate::{ask, caller};
 
 /// Words that a frame has for the wrappers themselves.
 pub const LOCALS: usize = 10;
@@ -17,8 +17,10 @@ pub struct Frame {
     pub started: u64,
     /// When it returned.
     pub ended: u64,
+    /// Where the program's call returns to.
+    pub site: usize,
     /// What each tool keeps from the beginning of a call to its end.
-    pub words: [usize; LOCALS - 3],
+    pub words: [usize; LOCALS - 4],
     /// The first arguments.
     pub registers: [usize; IN_REGISTERS],
     /// The caller's frame pointer.
@@ -32,10 +34,10 @@ pub struct Frame {
 impl Frame {
     /// The frame of a call whose place is not known.
     pub fn new(number: usize, registers: [usize; IN_REGISTERS]) -> Frame {
-        let (started, ended) = (0, 0);
-        let words = [0; LOCALS - 3];
+        let (started, ended, site) = (0, 0, 0);
+        let words = [0; LOCALS - 4];
         let (frame_pointer, return_address) = (0, 0);
-        Frame { number, started, ended, words, registers, frame_pointer, return_address, stack: [] }
+        Frame { number, started, ended, site, words, registers, frame_pointer, return_address, stack: [] }
     }
 }
 
@@ -73,7 +75,7 @@ impl<'a> Call<'a> {
 
     /// The address to which the program's call returns; a call through Fortran's library is the one of the Fortran program.
     pub fn site(&self) -> usize {
-        caller::of(&self.frame.return_address)
+        self.frame.site
     }
 
     /// The word of argument `place`: what is there of a number that has 32 bits is its lower half.
@@ -161,5 +163,37 @@ impl<'a> Call<'a> {
             }
         }
         all
+    }
+
+    /// The source and tag of status `index` of what argument `place` points to; `None`: the program ignores it.
+    pub fn status(&self, place: usize, index: usize) -> Option<(i32, i32)> {
+        let pointer = self.word(place);
+        // SAFETY: MPI's contract: the pointer leads to a status, or as many as there are requests.
+        let status = (pointer != 0).then(|| unsafe { &*(pointer as *const abi::Status).add(index) })?;
+        Some((status.source, status.tag))
+    }
+
+    /// The requests that the call has completed, of those that it was given: the place of each, and of its status.
+    pub fn completed(&self, before: &[usize]) -> Vec<(usize, usize)> {
+        let base = self.function.base();
+        let out = |name: &str| self.function.place(name).map(|place| self.element(place, 0));
+        let all = || (0..before.len()).map(|place| (place, place)).collect();
+        let flag = || out("flag").is_some_and(|flag| flag != 0);
+        let within = |place: i64| usize::try_from(place).ok().filter(|&place| place < before.len());
+        match base {
+            "Wait" | "Waitall" => all(),
+            "Test" | "Testall" if flag() => all(),
+            "Waitany" | "Testany" if base == "Waitany" || flag() => {
+                out("indx").and_then(within).map(|place| (place, 0)).into_iter().collect()
+            }
+            "Waitsome" | "Testsome" => {
+                let count = out("outcount").unwrap_or(0).max(0) as usize;
+                let Some(indices) = self.function.place("array_of_indices") else { return Vec::new() };
+                let each = (0..count.min(before.len()))
+                    .map(|at| within(self.element(indices, at)).map(|place| (place, at)));
+                each.flatten().collect()
+            }
+            _ => Vec::new(),
+        }
     }
 }

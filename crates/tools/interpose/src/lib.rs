@@ -7,7 +7,8 @@
 //!
 //! The wrappers stand on MPI's profiling interface (MPI-5.0 section 15.2): a library that is loaded before `libmpi_abi`. So a
 //! job without tools pays nothing, and the MPI library knows of none. Calls of Fortran programs come through the C names
-//! once; their place is that of the Fortran call ([`Call::site`]).
+//! once; their place is that of the Fortran call ([`Call::site`]). Calls of programs with other ABIs are seen when their
+//! arguments are the standard's ([`front_end`]).
 //!
 //! Here are the functions as data ([`FUNCTIONS`]), a call with its arguments ([`Call`]), and questions to the library that
 //! several tools ask ([`ask`]). A tool is a [`Tool`]; the crate `preload` lists them and exports the wrappers.
@@ -16,15 +17,19 @@ pub mod ask;
 mod call;
 mod caller;
 pub mod clock;
+pub mod front_end;
 mod function;
+pub mod groups;
+mod index;
 mod real;
 pub mod shared;
 mod stack;
 mod thread;
 
 pub use call::{Call, Frame};
-pub use caller::find_shims;
-pub use function::{Argument, Direction, FUNCTIONS, Function, Kind, Shape};
+pub use caller::{find_shims, of as place_of_call};
+pub use function::{Argument, Direction, FRONT_END_VERSION, FUNCTIONS, Function, Kind, OTHERS, Shape};
+pub use index::Index;
 pub use real::Real;
 pub use stack::Stack;
 pub use thread::thread;

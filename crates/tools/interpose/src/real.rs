@@ -3,7 +3,8 @@
 //! The wrappers are in every process that `mpiexec` starts, also in those that load no MPI library, or load it later (an
 //! interpreter does). So nothing here may be linked to it.
 
-use core::ffi::CStr;
+use core::ffi::{CStr, c_void};
+use core::ptr::null_mut;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 /// A function of the library, by name.
@@ -18,6 +19,11 @@ impl Real {
         Real { name, address: AtomicUsize::new(0) }
     }
 
+    /// Its name.
+    pub fn name(&self) -> &'static CStr {
+        self.name
+    }
+
     /// Its address. Ends the process if there is none: a program that calls MPI has the library.
     pub fn address(&self) -> usize {
         // Relaxed: whichever thread finds the function finds the same.
@@ -25,11 +31,7 @@ impl Real {
         if known != 0 {
             return known;
         }
-        // SAFETY: both names end with a NUL; a library that is there already is only counted once more.
-        let found = unsafe {
-            let library = libc::dlopen(c"libmpi_abi.so.1".as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
-            libc::dlsym(library, self.name.as_ptr())
-        } as usize;
+        let found = in_library(self.name);
         if found == 0 {
             eprintln!(
                 "alhena: calling {} failed\n  seen: it is not in libmpi_abi.so.1, which this process has to have\n  \
@@ -41,4 +43,33 @@ impl Real {
         self.address.store(found, Ordering::Relaxed);
         found
     }
+}
+
+/// A function of the library; 0: it has none of this name, or is not loaded.
+pub fn in_library(name: &CStr) -> usize {
+    let library = loaded(Some(c"libmpi_abi.so.1"));
+    if library.is_null() { 0 } else { in_object(library, name) }
+}
+
+/// The loader's handle of an object that is loaded already, or of the program; null: it is none. It is only counted once more.
+pub fn loaded(object: Option<&CStr>) -> *mut c_void {
+    let name = object.map_or(core::ptr::null(), CStr::as_ptr);
+    // SAFETY: the name ends with a NUL.
+    unsafe { libc::dlopen(name, libc::RTLD_LAZY | libc::RTLD_NOLOAD) }
+}
+
+/// What an object and those that it needs call by this name; 0: nothing.
+pub fn in_object(object: *mut c_void, name: &CStr) -> usize {
+    // SAFETY: a handle of the loader, and a name that ends with a NUL.
+    (unsafe { libc::dlsym(object, name.as_ptr()) }) as usize
+}
+
+/// What comes by this name after this library; 0: nothing.
+pub fn after_this(name: &CStr) -> usize {
+    in_object(libc::RTLD_NEXT, name)
+}
+
+/// What a program without a file has by this name: code that was made at run time; 0: nothing.
+pub fn anywhere(name: &CStr) -> usize {
+    in_object(null_mut(), name)
 }

@@ -20,7 +20,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use platform::image;
 
-use crate::clock;
+use crate::{clock, index};
 
 /// The words of this process.
 pub type Words = &'static [AtomicU64];
@@ -161,15 +161,25 @@ fn map(path: &OsStr, rank: u32, size: u32, least: usize) -> std::io::Result<Word
     Ok(unsafe { core::slice::from_raw_parts(address.cast::<AtomicU64>(), each as usize / 8) })
 }
 
-/// Writes who this is. What an earlier program in the place of this rank has written stays.
-pub fn introduce(words: &[AtomicU64], magic: u64) {
+/// The name of this host.
+fn host() -> Vec<u8> {
     let mut host = [0u8; 64];
     // SAFETY: the function writes at most that many bytes.
     unsafe { libc::gethostname(host.as_mut_ptr().cast(), host.len() - 1) };
-    let end = host.iter().position(|&byte| byte == 0).unwrap_or(host.len());
+    host.into_iter().take_while(|&byte| byte != 0).collect()
+}
+
+/// A number that all processes of this host have, and those of another one most probably have not.
+pub fn host_number() -> u64 {
+    let boot = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    index::hash(host().into_iter().chain(boot))
+}
+
+/// Writes who this is. What an earlier program in the place of this rank has written stays.
+pub fn introduce(words: &[AtomicU64], magic: u64) {
     let mut command = std::fs::read("/proc/self/cmdline").unwrap_or_default();
     command.iter_mut().filter(|byte| **byte == 0).for_each(|byte| *byte = b' ');
-    put_text(&words[at::HOST..][..HOST_WORDS], &host[..end]);
+    put_text(&words[at::HOST..][..HOST_WORDS], &host());
     put_text(&words[at::COMMAND..][..COMMAND_WORDS], command.trim_ascii_end());
     words[at::PID].store(std::process::id().into(), Relaxed);
     if words[at::STARTED].load(Relaxed) == 0 {

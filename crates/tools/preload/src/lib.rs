@@ -6,7 +6,7 @@
 
 mod entry;
 
-use interpose::{Call, Frame, Tool, clock};
+use interpose::{Call, FUNCTIONS, Frame, Tool, clock, front_end};
 use std::sync::OnceLock;
 
 /// Every tool, in the order in which they see the beginning of a call.
@@ -22,20 +22,49 @@ fn wanted() -> &'static [(usize, &'static dyn Tool)] {
     })
 }
 
-/// The library's function, and how many of its arguments are passed on the stack.
+/// What the entry is to call: how many of its arguments are passed on the stack, or [`JUMP`].
 #[repr(C)]
 pub struct Real {
     address: usize,
     on_stack: usize,
 }
 
+/// The call ends here: the entry jumps.
+const JUMP: usize = usize::MAX;
+/// Added to the numbers of functions that a front-end of another ABI calls.
+const FROM_FRONT_END: usize = 1 << 16;
+
+impl Real {
+    fn jump(address: usize) -> Real {
+        Real { address, on_stack: JUMP }
+    }
+}
+
 /// A call begins: what the entry is to call.
 unsafe extern "C" fn enter(frame: &mut Frame) -> Real {
+    match frame.number.checked_sub(FROM_FRONT_END) {
+        Some(number) => {
+            let Some(site) = front_end::noted(number) else {
+                return Real::jump(FUNCTIONS[number].real.address());
+            };
+            (frame.number, frame.site) = (number, site);
+        }
+        None => {
+            let tools = wanted();
+            frame.site = interpose::place_of_call(&frame.return_address);
+            if let Some(next) = front_end::next(frame.number, frame.return_address) {
+                if !tools.is_empty() {
+                    front_end::note(frame.number, frame.site);
+                }
+                return Real::jump(next);
+            }
+        }
+    }
     for &(index, tool) in wanted() {
         // SAFETY: the entry has laid the frame out.
         frame.words[index] = tool.enter(&unsafe { Call::of(frame) });
     }
-    let function = &interpose::FUNCTIONS[frame.number];
+    let function = &FUNCTIONS[frame.number];
     let real =
         Real { address: function.real.address(), on_stack: function.arguments.len().saturating_sub(6) };
     frame.started = clock::now();

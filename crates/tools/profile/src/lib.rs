@@ -13,7 +13,7 @@
 //! atomic additions.
 
 mod classes;
-mod peers;
+mod persistent;
 mod profiler;
 mod sites;
 pub mod tables;

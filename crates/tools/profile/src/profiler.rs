@@ -5,10 +5,10 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
 
 use interpose::shared::{self, Words};
-use interpose::{Call, FUNCTIONS, Kind, Shape, Tool, ask, clock};
+use interpose::{Call, FUNCTIONS, Kind, Shape, Tool, ask, clock, groups};
 
 use crate::classes::{self, Class, Moves};
-use crate::peers::{self, Sends};
+use crate::persistent::{self, Sends};
 use crate::sites;
 use crate::tables::{BINS, MAGIC, PAIRS, SITES, State, WORDS, at, site};
 
@@ -115,7 +115,7 @@ impl Tool for Profiler {
             Role::Begins | Role::Ignored => {}
             role if ON.load(Relaxed) => {
                 if role == Role::Frees {
-                    peers::forget(call);
+                    persistent::forget(call);
                 }
                 let Some(row) = sites::site(words, call.site(), call.number()) else { return LOST };
                 words[at::CURRENT].store(row as u64 + 1, Relaxed);
@@ -251,11 +251,11 @@ fn moved(words: &[AtomicU64], row: &[AtomicU64], call: &Call<'_>, took: u64) {
         return;
     }
     let bytes = bytes(call, class);
-    let group = class.group.map(|place| peers::of(call.word(place), call.function.arguments[place].kind));
+    let group = class.group.map(|place| groups::of(call.word(place), call.function.arguments[place].kind));
     let peer = || group.as_ref()?.in_job(call.number_at(class.peer?));
     if class.persistent {
         if let Some(request) = call.function.place("request") {
-            peers::keep(call.handle(request), Sends { bytes, peer: peer() });
+            persistent::keep(call.handle(request), Sends { bytes, peer: peer() });
         }
         return;
     }
@@ -272,7 +272,7 @@ fn moved(words: &[AtomicU64], row: &[AtomicU64], call: &Call<'_>, took: u64) {
 fn started(words: &[AtomicU64], row: &[AtomicU64], call: &Call<'_>, took: u64) {
     let place = usize::from(call.function.name == "MPI_Startall");
     for index in 0..call.length(place) {
-        let Some(sends) = peers::kept(call.element(place, index) as usize) else { continue };
+        let Some(sends) = persistent::kept(call.element(place, index) as usize) else { continue };
         count(&row[site::SENT..], sends.bytes);
         into_bin(words, call.number(), 1, sends.bytes, if index == 0 { took } else { 0 });
         if let Some(peer) = sends.peer {
@@ -341,7 +341,7 @@ fn of_arrays(call: &Call<'_>, class: &Class, count: usize, datatype: usize) -> i
     };
     let blocks = match call.function.chapter {
         8 => ask::destinations(comm),
-        _ if ask::comm_test_inter(comm) != 0 => peers::of(comm, Kind::Comm).size as usize,
+        _ if ask::comm_test_inter(comm) != 0 => groups::of(comm, Kind::Comm).size as usize,
         _ => ask::comm_size(comm).max(0) as usize,
     };
     let one_type = call.function.arguments[datatype].is_value();

@@ -1,62 +1,15 @@
 //! Rows of the tables by what they stand for.
 
 use std::sync::Mutex;
-use std::sync::atomic::{
-    AtomicU32, AtomicU64,
-    Ordering::{Acquire, Relaxed, Release},
-};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use interpose::Index;
 use interpose::shared::{self, Table};
 
 use crate::tables::{BINS, PAIRS, SITES, at, site};
 
-/// Rows of one table by key: this process's own index, since several programs may write into the tables one after the
-/// other, and what a reader finds there need not be searched.
-pub struct Index<const N: usize> {
-    /// Keys; 0: free. A key is written after its row's number.
-    keys: [AtomicU64; N],
-    rows: [AtomicU32; N],
-}
-
-/// Places that are tried for a key.
-const TRIES: usize = 32;
-
-impl<const N: usize> Index<N> {
-    /// One without keys.
-    pub const fn new() -> Index<N> {
-        Index { keys: [const { AtomicU64::new(0) }; N], rows: [const { AtomicU32::new(0) }; N] }
-    }
-
-    fn places(key: u64) -> impl Iterator<Item = usize> {
-        let first = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize;
-        (0..TRIES).map(move |step| (first + step) % N)
-    }
-
-    /// The row of `key`, which must not be 0.
-    #[inline]
-    pub fn find(&self, key: u64) -> Option<usize> {
-        for place in Self::places(key) {
-            match self.keys[place].load(Acquire) {
-                found if found == key => return Some(self.rows[place].load(Relaxed) as usize),
-                0 => return None,
-                _ => {}
-            }
-        }
-        None
-    }
-
-    /// Enters a row. One thread at a time. `false`: the places of this key are taken.
-    fn insert(&self, key: u64, row: usize) -> bool {
-        let free = Self::places(key).find(|&place| self.keys[place].load(Relaxed) == 0);
-        if let Some(place) = free {
-            self.rows[place].store(row as u32, Relaxed);
-            // Release: who finds the key finds the row.
-            self.keys[place].store(key, Release);
-        }
-        free.is_some()
-    }
-}
-
+/// Rows of each table by key: this process's own, since several programs may write into the tables one after the other, and what
+/// a reader finds there need not be searched.
 static SITE_INDEX: Index<8192> = Index::new();
 static BIN_INDEX: Index<4096> = Index::new();
 static PAIR_INDEX: Index<8192> = Index::new();
@@ -140,15 +93,6 @@ pub fn reset(words: &[AtomicU64]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_index_finds_what_was_entered_until_it_is_full() {
-        static INDEX: Index<64> = Index::new();
-        let entered: Vec<u64> = (1..200).filter(|&key| INDEX.insert(key, key as usize * 2)).collect();
-        assert!(entered.len() <= 64 && entered.len() > 32);
-        assert!(entered.iter().all(|&key| INDEX.find(key) == Some(key as usize * 2)));
-        assert_eq!(INDEX.find(1 << 40), None);
-    }
 
     #[test]
     fn a_site_has_one_row_and_its_module() {

@@ -1,0 +1,84 @@
+//! Calls through front-ends: libraries with the names of other MPI libraries, whose handles and values are not the standard's.
+//!
+//! ```text
+//!   program ── MPI_Send ──▶ preload: whose library does the caller mean? ── the standard's ──▶ tools, PMPI_Send
+//!                              │ another's: notes function and place
+//!                              ▼
+//!                           MPI_Send of libmpi.so.12 (a tool of the program's ABI may come before): converts the arguments
+//!                              │ by the table of addresses that it takes for the engine's; it is ours
+//!                              ▼
+//!                           preload: is this the call that was noted? ── yes ──▶ tools, PMPI_Send of libmpi_abi.so.1
+//!                                                                     └─ no ───▶ PMPI_Send of libmpi_abi.so.1
+//! ```
+//!
+//! So tools see calls of all programs in the terms of the standard, each once, and none that a front-end or another tool makes
+//! for itself.
+
+use core::cell::Cell;
+use core::ffi::CStr;
+use std::ffi::CString;
+use std::os::unix::ffi::OsStringExt;
+
+use crate::{FUNCTIONS, Index, real};
+
+thread_local! {
+    /// The function that the program has called in another ABI, and the place, until the engine is called.
+    static NOTED: Cell<Option<(usize, usize)>> = const { Cell::new(None) };
+}
+
+/// What is called next if the caller at `address` means another library than the standard's; else `None`.
+#[inline]
+pub fn next(number: usize, address: usize) -> Option<usize> {
+    static KNOWN: Index<8192> = Index::new();
+    // Addresses of user space have 47 bits.
+    let key = (address as u64 & 0xffff_ffff_ffff) | ((number as u64 + 1) << 48);
+    let next = KNOWN.find(key).unwrap_or_else(|| {
+        let found = find(number, address).unwrap_or(0);
+        KNOWN.insert(key, found);
+        found
+    });
+    (next != 0).then_some(next)
+}
+
+#[cold]
+fn find(number: usize, address: usize) -> Option<usize> {
+    let pmpi = FUNCTIONS[number].real.name();
+    let bound = bound_to(address, pmpi);
+    if bound == 0 || bound == FUNCTIONS[number].real.address() {
+        return None;
+    }
+    let mpi = CStr::from_bytes_with_nul(&pmpi.to_bytes_with_nul()[1..]).ok()?;
+    // A tool of the program's ABI may be next. Where the library is known to the caller alone, it is next itself.
+    let next = real::after_this(mpi);
+    Some(if next == 0 || next == real::in_library(mpi) { bound } else { next })
+}
+
+/// The function of this name in the libraries of the caller at `address`; no tool defines one that begins with `PMPI_`.
+fn bound_to(address: usize, name: &CStr) -> usize {
+    let Some(module) = platform::image::module_at(address as u64) else { return real::anywhere(name) };
+    let path = CString::new(module.path.into_os_string().into_vec()).ok().filter(|_| module.is_library);
+    let object = real::loaded(path.as_deref());
+    match if object.is_null() { 0 } else { real::in_object(object, name) } {
+        // An object that does not state what it needs takes what the program has.
+        0 => real::anywhere(name),
+        found => found,
+    }
+}
+
+/// The program calls this function in another ABI, at this place.
+#[inline]
+pub fn note(number: usize, site: usize) {
+    NOTED.set(Some((number, site)));
+}
+
+/// A front-end calls this function of the engine: the place of the program's call, if it is that one.
+#[inline]
+pub fn noted(number: usize) -> Option<usize> {
+    let (called, site) = NOTED.get()?;
+    // A front-end may take the twin for large counts.
+    let is_it = called == number || FUNCTIONS[called].base() == FUNCTIONS[number].base();
+    is_it.then(|| {
+        NOTED.set(None);
+        site
+    })
+}
