@@ -16,7 +16,7 @@ const USAGE: &str = "\
 usage: cargo run -p xtask -- COMMAND
   header               writes mpi.h to standard output
   extensions           writes mpi-ext.h to standard output
-  fortran DIRECTORY    writes mpif.h, mpi.f90 and mpi_f08.f90
+  fortran DIRECTORY    writes mpif.h and the modules
   fortran-checks DIRECTORY   writes a program for each interface that calls all procedures, and a C library that sees the calls
   status [--check]     writes docs/status.md, or checks that it is current
   book DIRECTORY       writes the sources of the book: the pages of docs/ and one page per function

@@ -50,6 +50,19 @@ pub fn body(procedure: &Procedure<'_>, module: Module, name: &str, symbol: Optio
     text
 }
 
+/// The procedure `name`, with the body of `of`: compilers read a third less than with two bodies.
+pub fn twin(name: &str, of: &str, symbol: Option<&str>) -> String {
+    let bind = symbol.map_or(String::new(), |symbol| format!(", bind(C, name=\"{symbol}\")"));
+    format!("    procedure({of}){bind} :: {name}\n")
+}
+
+/// A name for several procedures.
+pub fn generic(name: &str, specific: impl IntoIterator<Item = String>) -> String {
+    let specific: String =
+        specific.into_iter().map(|specific| format!("      procedure {specific}\n")).collect();
+    format!("    interface {name}\n{specific}    end interface\n")
+}
+
 /// What bounds of others name comes first.
 fn sorted<'a>(dummies: &'a [Dummy<'a>]) -> impl Iterator<Item = &'a Dummy<'a>> {
     let first = |it: &&Dummy<'_>| it.name() == "count";

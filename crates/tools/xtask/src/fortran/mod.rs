@@ -7,6 +7,7 @@ mod f08;
 mod header;
 mod interface;
 mod mpi;
+mod types;
 
 use std::path::Path;
 
@@ -14,9 +15,10 @@ pub use checks::write as write_checks;
 
 use function_table::Table;
 
-/// Writes the three files.
+/// Writes the four files.
 pub fn write(table: &Table, folder: &Path) -> Result<(), String> {
     crate::write(&folder.join("mpif.h"), &header::render())?;
+    crate::write(&folder.join("alhena_types.f90"), &types::render())?;
     crate::write(&folder.join("mpi.f90"), &mpi::render(table))?;
     crate::write(&folder.join("mpi_f08.f90"), &f08::render(table))
 }

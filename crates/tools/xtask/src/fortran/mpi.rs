@@ -5,13 +5,14 @@ use std::fmt::Write;
 use function_table::Table;
 use function_table::fortran::{Procedure, procedures};
 
-use super::constants::{OBJECTS, PREDEFINED, values};
-use super::interface::{Module, body};
+use super::constants::{PREDEFINED, values};
+use super::interface::{Module, body, generic, twin};
 
 const OPENING: &str = "\
 ! The module mpi of MPI 5.0, standard ABI: constants and interfaces, no code.
 ! Generated from Alhena's function table.
 module mpi
+  use alhena_types
   use, intrinsic :: iso_c_binding, only: c_ptr, c_char, c_int
   implicit none
   public
@@ -22,20 +23,20 @@ module mpi
 pub fn render(table: &Table) -> String {
     let mut text = String::from(OPENING);
     parameters(&mut text, false);
-    objects(&mut text);
     for procedure in procedures(table).filter(Procedure::in_older) {
         let name = procedure.name();
-        for prefix in ["MPI_", "PMPI_"] {
-            let own = format!("{prefix}{name}");
-            let pointers = procedure.has_pointer();
-            // Only what has two bodies has a generic name: by one of those, an element of an array does not stand for the array.
-            let _ =
-                writeln!(text, "    interface{}", if pointers { format!(" {own}") } else { String::new() });
-            text += &body(&procedure, Module::Mpi, &own, None);
-            if pointers {
-                text += &body(&procedure, Module::MpiPointers, &format!("{own}_cptr"), None);
-            }
-            text += "    end interface\n";
+        let (own, twin_name) = (format!("MPI_{name}"), format!("PMPI_{name}"));
+        // Only what has two bodies has a generic name: by one of those, an element of an array does not stand for the array.
+        if procedure.has_pointer() {
+            text += &two_bodies(&procedure, &own);
+            text += &two_bodies(&procedure, &twin_name);
+        } else {
+            let _ = writeln!(
+                text,
+                "    interface\n{}    end interface",
+                body(&procedure, Module::Mpi, &own, None)
+            );
+            text += &twin(&twin_name, &own, None);
         }
     }
     text += "    interface\n";
@@ -44,7 +45,16 @@ pub fn render(table: &Table) -> String {
     }
     text += "    end interface\n";
     text += EXTRA;
+    text += &twin("PMPI_Sizeof_any", "MPI_Sizeof_any", Some("pmpi_sizeof_f08ts_"));
+    text += &generic("PMPI_Sizeof", ["PMPI_Sizeof_any".to_string()]);
+    text += &twin("PMPI_F_sync_reg", "MPI_F_sync_reg", None);
     super::folded(&(text + "end module mpi\n"))
+}
+
+fn two_bodies(procedure: &Procedure<'_>, name: &str) -> String {
+    let addresses = body(procedure, Module::Mpi, name, None);
+    let pointers = body(procedure, Module::MpiPointers, &format!("{name}_cptr"), None);
+    format!("    interface {name}\n{addresses}{pointers}    end interface\n")
 }
 
 /// Constants that have a value; with `types` handles have theirs.
@@ -64,19 +74,6 @@ pub fn parameters(text: &mut String, types: bool) {
     for name in ["MPI_SUBARRAYS_SUPPORTED", "MPI_ASYNC_PROTECTS_NONBLOCKING"] {
         let value = if types { ".true." } else { ".false." };
         let _ = writeln!(text, "  logical, parameter :: {name} = {value}");
-    }
-}
-
-fn objects(text: &mut String) {
-    for (name, symbol, kind) in OBJECTS {
-        let declared = match kind {
-            "status" => "integer(c_int), dimension(8)",
-            "statuses" => "integer(c_int), dimension(8, 1)",
-            "text" => "character(kind=c_char), dimension(16)",
-            "texts" => "character(kind=c_char), dimension(16, 1)",
-            _ => "integer(c_int), dimension(4)",
-        };
-        let _ = writeln!(text, "  {declared}, bind(C, name=\"{symbol}_\") :: {name}");
     }
 }
 
