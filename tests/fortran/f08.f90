@@ -1,7 +1,7 @@
 ! Sections of arrays, handles with types, large counts and info objects through mpi_f08. A failed check ends with its number.
 program ring
   use mpi_f08
-  use mpi, only: MPI_IN_PLACE, world => MPI_COMM_WORLD
+  use mpi, only: MPI_IN_PLACE, MPI_Comm, world => MPI_COMM_WORLD
   use, intrinsic :: iso_c_binding
   use, intrinsic :: iso_fortran_env, only: logical_kinds, integer_kinds, real_kinds
   implicit none
@@ -12,6 +12,7 @@ program ring
   type(MPI_Session) :: session
   type(MPI_Request) :: req(2)
   type(MPI_Status) :: st
+  integer :: few(MPI_STATUS_SIZE)
   type(MPI_Comm) :: dup
   type(MPI_Info) :: info
   real(8), asynchronous :: a(6,6), b(8), c(4)
@@ -182,7 +183,13 @@ program ring
   call MPI_Wait(req(1), MPI_STATUS_IGNORE)
   if (any(c /= size) .or. any(b /= 1)) stop 62
   call MPI_Sizeof(b, i)
-  if (i /= 8) stop 44
+  call PMPI_Sizeof(ones, length)
+  if (i /= 8 .or. length /= 4) stop 44
+  call MPI_F_sync_reg(b(1::2))
+  call PMPI_F_sync_reg(b)
+  call PMPI_Status_f082f(st, few)
+  call PMPI_Status_f2f08(few, st)
+  if (few(2) /= st%MPI_TAG) stop 73
   address = 0
   call MPI_Pack_external('external32', token, 1, MPI_INTEGER, b, 64_MPI_ADDRESS_KIND, address)
   if (address /= 4) stop 47

@@ -78,8 +78,154 @@
       if (.not. there .or. val .ne. -5) stop 21
       t = MPI_WTIME()
       if (t .le. 0) stop 22
+      call mpi1()
       call MPI_FINALIZE(ierr)
       if (rank .eq. 0) print '(a)', 'ok header'
+      end
+! What MPI-3.0 removed and programs still call, each under both names.
+      subroutine mpi1()
+      implicit none
+      include 'mpif.h'
+      integer ierr, i, type(3), new(3), bounds(3), blocks(2), places(2)
+      integer comm, key, val
+      integer handler, before, class, seen
+      logical there
+      common /handled/ seen
+      external failed, oldcopy, olddel
+      i = -1
+      call MPI_ADDRESS(MPI_BOTTOM, i, ierr)
+      if (i .ne. 0 .or. ierr .ne. MPI_SUCCESS) stop 30
+      i = -1
+      call PMPI_ADDRESS(MPI_BOTTOM, i, ierr)
+      if (i .ne. 0 .or. ierr .ne. MPI_SUCCESS) stop 31
+      blocks = 1
+      places(1) = 4
+      places(2) = 12
+      type = MPI_INTEGER
+      call MPI_TYPE_HVECTOR(3, 1, 8, MPI_INTEGER, new(1), ierr)
+      call MPI_TYPE_HINDEXED(2, blocks, places, MPI_INTEGER, new(2),
+     &  ierr)
+      call MPI_TYPE_STRUCT(2, blocks, places, type, new(3), ierr)
+      do i = 1, 3
+        call MPI_TYPE_LB(new(i), bounds(1), ierr)
+        call MPI_TYPE_UB(new(i), bounds(2), ierr)
+        call MPI_TYPE_EXTENT(new(i), bounds(3), ierr)
+        call right_type(new(i), i, bounds)
+      enddo
+      call PMPI_TYPE_HVECTOR(3, 1, 8, MPI_INTEGER, new(1), ierr)
+      call PMPI_TYPE_HINDEXED(2, blocks, places, MPI_INTEGER, new(2),
+     &  ierr)
+      call PMPI_TYPE_STRUCT(2, blocks, places, type, new(3), ierr)
+      do i = 1, 3
+        call PMPI_TYPE_LB(new(i), bounds(1), ierr)
+        call PMPI_TYPE_UB(new(i), bounds(2), ierr)
+        call PMPI_TYPE_EXTENT(new(i), bounds(3), ierr)
+        call right_type(new(i), i, bounds)
+      enddo
+! A handler sees the error of a rank that no process has.
+      seen = 0
+      call MPI_COMM_DUP(MPI_COMM_SELF, comm, ierr)
+      call MPI_ERRHANDLER_CREATE(failed, handler, ierr)
+      call MPI_ERRHANDLER_SET(comm, handler, ierr)
+      call MPI_ERRHANDLER_GET(comm, before, ierr)
+      if (before .ne. handler) stop 34
+      call MPI_SEND(i, 1, MPI_INTEGER, 5, 1, comm, ierr)
+      call MPI_ERROR_CLASS(ierr, class, i)
+      if (class .ne. MPI_ERR_RANK .or. seen .ne. class) stop 35
+      call MPI_ERRHANDLER_FREE(handler, ierr)
+      seen = 0
+      call PMPI_ERRHANDLER_CREATE(failed, handler, ierr)
+      call PMPI_ERRHANDLER_SET(comm, handler, ierr)
+      call PMPI_ERRHANDLER_GET(comm, before, ierr)
+      call MPI_SEND(i, 1, MPI_INTEGER, 5, 1, comm, ierr)
+      if (before .ne. handler .or. seen .ne. MPI_ERR_RANK) stop 36
+      call MPI_COMM_FREE(comm, ierr)
+! Attributes whose values are default integers.
+      call MPI_KEYVAL_CREATE(oldcopy, olddel, key, 7, ierr)
+      call MPI_ATTR_PUT(MPI_COMM_SELF, key, -9, ierr)
+      call MPI_COMM_DUP(MPI_COMM_SELF, comm, ierr)
+      call MPI_ATTR_GET(comm, key, val, there, ierr)
+      if (.not. there .or. val .ne. -2) stop 37
+      call PMPI_ATTR_PUT(comm, key, -9, ierr)
+      call PMPI_ATTR_GET(comm, key, val, there, ierr)
+      if (.not. there .or. val .ne. -9) stop 38
+      call MPI_ATTR_DELETE(comm, key, ierr)
+      call MPI_ATTR_GET(comm, key, val, there, ierr)
+      if (there .or. ierr .ne. MPI_SUCCESS) stop 39
+      call PMPI_ATTR_DELETE(MPI_COMM_SELF, key, ierr)
+      call MPI_COMM_FREE(comm, ierr)
+      call MPI_KEYVAL_FREE(key, ierr)
+      if (key .ne. MPI_KEYVAL_INVALID) stop 40
+      call PMPI_KEYVAL_CREATE(MPI_DUP_FN, MPI_NULL_DELETE_FN, key, 0,
+     &  ierr)
+      call MPI_ATTR_PUT(MPI_COMM_SELF, key, 11, ierr)
+      call MPI_COMM_DUP(MPI_COMM_SELF, comm, ierr)
+      call MPI_ATTR_GET(comm, key, val, there, ierr)
+      if (.not. there .or. val .ne. 11) stop 41
+      call MPI_COMM_FREE(comm, ierr)
+      call MPI_ATTR_DELETE(MPI_COMM_SELF, key, ierr)
+      call PMPI_KEYVAL_FREE(key, ierr)
+      call MPI_KEYVAL_CREATE(MPI_NULL_COPY_FN, MPI_NULL_DELETE_FN, key,
+     &  0, ierr)
+      call MPI_ATTR_PUT(MPI_COMM_SELF, key, 11, ierr)
+      call MPI_COMM_DUP(MPI_COMM_SELF, comm, ierr)
+      call MPI_ATTR_GET(comm, key, val, there, ierr)
+      if (there) stop 42
+      call MPI_COMM_FREE(comm, ierr)
+      call MPI_ATTR_DELETE(MPI_COMM_SELF, key, ierr)
+      call MPI_KEYVAL_FREE(key, ierr)
+      end
+! Which integers of eight such a type takes, and its bounds.
+      subroutine right_type(type, which, bounds)
+      implicit none
+      include 'mpif.h'
+      integer type, which, bounds(3), from(8), to(8), wanted(8), ierr
+      integer i
+      do i = 1, 8
+        from(i) = i
+      enddo
+      to = 0
+      wanted = 0
+      if (which .eq. 1) then
+        wanted(1) = 1
+        wanted(3) = 3
+        wanted(5) = 5
+        if (bounds(1) .ne. 0 .or. bounds(2) .ne. 20) stop 32
+      else
+        wanted(2) = 2
+        wanted(4) = 4
+        if (bounds(1) .ne. 4 .or. bounds(2) .ne. 16) stop 32
+      endif
+      if (bounds(3) .ne. bounds(2) - bounds(1)) stop 32
+      call MPI_TYPE_COMMIT(type, ierr)
+      call MPI_SENDRECV(from, 1, type, 0, 3, to, 1, type, 0, 3,
+     &  MPI_COMM_SELF, MPI_STATUS_IGNORE, ierr)
+      if (any(to .ne. wanted)) stop 33
+      call MPI_TYPE_FREE(type, ierr)
+      end
+      subroutine failed(comm, code)
+      implicit none
+      include 'mpif.h'
+      integer comm, code, seen, ierr
+      common /handled/ seen
+      call MPI_ERROR_CLASS(code, seen, ierr)
+      end
+      subroutine oldcopy(c, k, extra, vin, vout, flag, ierr)
+      implicit none
+      include 'mpif.h'
+      integer c, k, extra, vin, vout, ierr
+      logical flag
+      vout = vin + extra
+      flag = .true.
+      ierr = MPI_SUCCESS
+      end
+      subroutine olddel(c, k, val, extra, ierr)
+      implicit none
+      include 'mpif.h'
+      integer c, k, val, extra, ierr
+      ierr = MPI_SUCCESS
+      if (extra .ne. 7 .or. val .ne. -9 .and. val .ne. -2)
+     &  ierr = MPI_ERR_OTHER
       end
       subroutine mysum(a, b, n, t)
       integer n, t, i, a(n), b(n)

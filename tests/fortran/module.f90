@@ -2,6 +2,8 @@
 program u
   use mpi
   implicit none
+  type(MPI_Status) :: typed
+  type(MPI_Comm) :: comm
   integer :: ierr, rank, size, req(2), st(MPI_STATUS_SIZE,2), idx(2), n, x, y, z(2), how, at, bad
   logical :: flag, done(2)
   integer(MPI_ADDRESS_KIND) :: address
@@ -55,6 +57,23 @@ program u
   if (n /= MPI_UNDEFINED .or. any(idx /= -7)) stop 59
   call MPI_Waitsome(-1, req, n, idx, st, ierr)
   if (ierr == MPI_SUCCESS .or. any(idx /= -7)) stop 60
+  ! Types of mpi_f08 for those who mix both, and what Fortran alone has, under both names.
+  comm%MPI_VAL = MPI_COMM_SELF
+  if (comm /= MPI_Comm(MPI_COMM_SELF) .or. comm == MPI_Comm(MPI_COMM_WORLD)) stop 61
+  st(:, 1) = [(at, at = 1, MPI_STATUS_SIZE)]
+  call MPI_Status_f2f08(st(:, 1), typed)
+  if (typed%MPI_SOURCE /= st(MPI_SOURCE, 1) .or. typed%MPI_TAG /= st(MPI_TAG, 1)) stop 62
+  call PMPI_Status_f082f(typed, st(:, 2), ierr)
+  if (ierr /= MPI_SUCCESS .or. any(st(:, 1) /= st(:, 2))) stop 63
+  call PMPI_Status_f2f08(st(:, 2), typed, ierr)
+  typed%MPI_ERROR = MPI_ERR_TAG
+  call MPI_Status_f082f(typed, st(:, 2))
+  if (st(MPI_ERROR, 2) /= MPI_ERR_TAG) stop 64
+  call MPI_Sizeof(address, n, ierr)
+  call PMPI_Sizeof(z, x, ierr)
+  if (n /= 8 .or. x /= 4) stop 65
+  call MPI_F_sync_reg(z)
+  call PMPI_F_sync_reg(y)
   call MPI_Finalize(ierr)
   if (rank == 0) print '(a)', 'ok module'
 end program
