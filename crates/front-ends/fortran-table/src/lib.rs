@@ -23,6 +23,7 @@ use std::path::PathBuf;
 use std::{env, fs};
 
 use dialect_table::Dialect;
+use function_table::fortran::procedures;
 
 /// The build script of a front-end over the C library of the standard ABI, or of a dialect.
 ///
@@ -38,13 +39,18 @@ pub fn build(soname: &str, dialect: Option<&Dialect>) {
     };
     function_table::link::name_the_library(soname, &needed, &[place], &out);
     let table = function_table::table().expect("the function table is well-formed");
-    let procedures = function_table::fortran::procedures(&table);
+    let extensions = function_table::extensions().expect("the table of extensions is well-formed");
+    // Libraries with ABIs of their own have other extensions.
+    let tables = [Some(&table), dialect.is_none().then_some(&extensions)].into_iter().flatten();
     let write =
         |name: &str, text: String| fs::write(out.join(name), text).expect("cargo's OUT_DIR is writable");
     let modules = dialect.map(module::generate).unwrap_or_default();
     write(
         "procedures.rs",
-        procedures.map(|it| procedure::generate(&table, it, dialect)).chain([modules]).collect(),
+        tables
+            .flat_map(|table| procedures(table).map(|it| procedure::generate(table, it, dialect)))
+            .chain([modules])
+            .collect(),
     );
     write("library.rs", library::values(dialect));
     write("handles.rs", library::handles(dialect));

@@ -12,11 +12,12 @@ use crate::argument::{Buffers, Passed, Section, c_type, passed, section, stages}
 /// The Rust source of a procedure.
 pub fn generate(table: &Table, procedure: Procedure<'_>, dialect: Option<&Dialect>) -> String {
     let lower = procedure.name().to_lowercase();
-    let mut text = declarations(&procedure);
+    let mut text = declarations(&procedure, table.prefix);
     let described = dialect.is_none_or(|dialect| dialect.has_descriptors);
     let own = described && procedure.has_choice() || has_detached(&procedure);
-    for (prefix, c) in [("mpi_", "MPI_"), ("pmpi_", "PMPI_")] {
-        let base = format!("{prefix}{lower}");
+    let twin = format!("P{}", table.prefix);
+    for c in [table.prefix, twin.as_str()] {
+        let base = c.to_lowercase() + &lower;
         // The older interfaces have no large counts; mpi_f08's procedures stand on these bodies all the same.
         let plain = procedure.in_older();
         if plain {
@@ -61,7 +62,7 @@ fn names(base: &str, to: &str) -> String {
     others.iter().map(|name| format!("alias! {{ {name} = {to} }}\n")).collect()
 }
 
-fn declarations(procedure: &Procedure<'_>) -> String {
+fn declarations(procedure: &Procedure<'_>, own: &str) -> String {
     let entry = procedure.entry;
     let mut types: Vec<String> =
         entry.function.arguments.iter().map(|it| format!("_: {}", c_type(it, entry.wide))).collect();
@@ -73,9 +74,9 @@ fn declarations(procedure: &Procedure<'_>) -> String {
     let one = |prefix: &str| format!("fn {prefix}{of}({}) -> {returns}; ", types.join(", "));
     // A C library may lack what a later version of the standard has; programs that do not call that run over it all the same.
     format!(
-        "unsafe extern \"C\" {{ {}{}}}\ncore::arch::global_asm!(\".weak MPI_{of}\", \".weak PMPI_{of}\");\n",
-        one("MPI_"),
-        one("PMPI_")
+        "unsafe extern \"C\" {{ {}{}}}\ncore::arch::global_asm!(\".weak {own}{of}\", \".weak P{own}{of}\");\n",
+        one(own),
+        one(&format!("P{own}"))
     )
 }
 

@@ -165,6 +165,11 @@ impl Dummy<'_> {
         matches!(self.argument.shape, Shape::Array(_)) || self.argument.word() == "argv"
     }
 
+    /// Whether a request reads and writes it after the return.
+    pub fn is_kept(&self) -> bool {
+        self.argument.word() == "kept_int"
+    }
+
     /// Its bounds, as Fortran declares them.
     pub fn bounds(&self) -> &'static str {
         match (self.argument.word(), self.is_array()) {

@@ -107,17 +107,18 @@ pub fn table() -> Result<Table, String> {
     for (index, (file, text)) in CHAPTERS.iter().enumerate() {
         chapters.push(parse::chapter(file, text, index, &mut functions)?);
     }
-    Ok(Table { chapters, functions, callbacks: parse::callbacks(CALLBACKS)? })
+    Ok(Table { prefix: "MPI_", chapters, functions, callbacks: parse::callbacks(CALLBACKS)? })
 }
 
-/// The functions beyond the standard, whose names begin with `MPIX_`: C alone has them, in the header `mpi-ext.h`.
+/// The functions beyond the standard, whose names begin with `MPIX_`: C has them in the header `mpi-ext.h`, Fortran in `mpif-ext.h` and
+/// the modules `mpi_ext` and `mpi_f08_ext`.
 ///
 /// # Errors
 /// As [`table`].
 pub fn extensions() -> Result<Table, String> {
     let mut functions = Vec::new();
     let chapter = parse::chapter("extensions", EXTENSIONS, 0, &mut functions)?;
-    Ok(Table { chapters: vec![chapter], functions, callbacks: Vec::new() })
+    Ok(Table { prefix: "MPIX_", chapters: vec![chapter], functions, callbacks: Vec::new() })
 }
 
 /// A number for the order and the prototypes of all functions. The standard front-end states it beside its table of addresses,

@@ -5,6 +5,8 @@ use crate::Kind;
 /// All rows.
 #[derive(Clone, Debug)]
 pub struct Table {
+    /// What the names of all functions begin with: `MPI_` or `MPIX_`.
+    pub prefix: &'static str,
     /// The chapters in the order of the standard.
     pub chapters: Vec<Chapter>,
     /// One element per row, in the order of the files.

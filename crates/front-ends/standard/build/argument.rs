@@ -32,7 +32,9 @@ pub fn parameter(function: &Function, argument: &Argument, wide: bool) -> Parame
         What::Kind(kind) => {
             let rust = if wide { kind.wide_rust } else { kind.rust };
             match &argument.shape {
-                Shape::One if argument.direction == Direction::In => input(argument, rust, &name),
+                Shape::One if argument.direction == Direction::In || argument.word() == "kept_int" => {
+                    input(argument, rust, &name)
+                }
                 Shape::One => output(argument, rust, &name, wide),
                 Shape::Array(Length::Argument(length)) => {
                     sized(argument, rust, &name, wide, &self::length(function, length))

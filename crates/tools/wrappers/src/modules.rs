@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::prefix::{self, Prefix};
 
 /// In the order in which they are compiled.
-const SOURCES: [&str; 3] = ["alhena_types.f90", "mpi.f90", "mpi_f08.f90"];
+const SOURCES: [&str; 5] = ["alhena_types.f90", "mpi.f90", "mpi_f08.f90", "mpi_ext.f90", "mpi_f08_ext.f90"];
 
 /// What the library takes for granted unless the program says otherwise, by an absolute symbol, as modules have no code. A compiler
 /// answers in a program when its modules are compiled; a note beside them has what differs.

@@ -351,7 +351,7 @@ fn fortran_links_its_own_library_and_refuses_what_cannot_work() {
 fn modules_are_compiled_once_for_each_compiler_also_by_questions() {
     let home = Installation::new();
     fs::create_dir_all(home.root.join("share/alhena/fortran")).expect("the prefix is writable");
-    for name in ["alhena_types.f90", "mpi.f90", "mpi_f08.f90"] {
+    for name in ["alhena_types.f90", "mpi.f90", "mpi_f08.f90", "mpi_ext.f90", "mpi_f08_ext.f90"] {
         fs::write(home.root.join("share/alhena/fortran").join(name), "").expect("the prefix is writable");
     }
     // A compiler that makes modules and keeps count.
@@ -363,7 +363,7 @@ fn modules_are_compiled_once_for_each_compiler_also_by_questions() {
     assert!(fs::exists(format!("{modules}/mpi_f08.mod")).expect("the folder can be read"));
     assert!(home.says("mpif77", &["-c", "x.f"]).ends_with(&format!("-I{modules}")));
     let count = fs::read_to_string(home.root.join("tools/count")).expect("the compiler ran");
-    assert_eq!(count.lines().count(), 3, "once for each module");
+    assert_eq!(count.lines().count(), 5, "once for each module");
 }
 
 #[test]

@@ -16,7 +16,7 @@ const USAGE: &str = "\
 usage: cargo run -p xtask -- COMMAND
   header               writes mpi.h to standard output
   extensions           writes mpi-ext.h to standard output
-  fortran DIRECTORY    writes mpif.h and the modules
+  fortran DIRECTORY    writes headers and modules
   fortran-checks DIRECTORY   writes a program for each interface that calls all procedures, and a C library that sees the calls
   status [--check]     writes docs/status.md, or checks that it is current
   book DIRECTORY       writes the sources of the book: the pages of docs/ and one page per function
@@ -27,20 +27,20 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let table = function_table::table().expect("the function table is well-formed");
+    let extensions = function_table::extensions().expect("the table of extensions is well-formed");
     let result = match words[..] {
         ["header"] => {
             print!("{}", header::render(&table));
             Ok(())
         }
         ["extensions"] => {
-            let extensions = function_table::extensions().expect("the table of extensions is well-formed");
             print!("{}", header::render_extensions(&extensions));
             Ok(())
         }
         ["status"] => write(&status_page(), &status::render(&table)),
         ["status", "--check"] => check(&status_page(), &status::render(&table)),
-        ["fortran", directory] => fortran::write(&table, Path::new(directory)),
-        ["fortran-checks", directory] => fortran::write_checks(&table, Path::new(directory)),
+        ["fortran", directory] => fortran::write(&table, &extensions, Path::new(directory)),
+        ["fortran-checks", directory] => fortran::write_checks(&[&table, &extensions], Path::new(directory)),
         ["book", directory] => book::write(&table, &root(), Path::new(directory)),
         ["cxx", directory] => cxx::write_all(&table, Path::new(directory)),
         ["man", directory] => man::write(&table, Path::new(directory)),

@@ -26,27 +26,7 @@ pub fn render(table: &Table) -> String {
     parameters(&mut text, true);
     objects(&mut text);
     text += ABSTRACT;
-    let mut generics: BTreeMap<String, Vec<Procedure<'_>>> = BTreeMap::new();
-    for procedure in procedures(table).filter(|it| it.in_f08(table)) {
-        let same = generics.entry(procedure.generic()).or_default();
-        // Where kinds coincide, the procedure with small counts stays.
-        if !same.iter().any(|other| other.signature() == procedure.signature()) {
-            same.push(procedure);
-        }
-    }
-    for (name, procedures) in &generics {
-        let _ = writeln!(text, "    interface MPI_{name}");
-        for procedure in procedures {
-            text += &one(procedure);
-        }
-        text += "    end interface\n";
-        for procedure in procedures {
-            let (own, of) = (specific(procedure, "PMPI_"), specific(procedure, "MPI_"));
-            text += &twin(&own, &of, symbol(procedure, &own).as_deref());
-        }
-        let twins = procedures.iter().map(|procedure| specific(procedure, "PMPI_"));
-        text += &generic(&format!("PMPI_{name}"), twins);
-    }
+    interfaces(&mut text, table);
     text += EXTRA;
     for (name, symbol) in [("Sizeof", "pmpi_sizeof_f08ts_"), ("F_sync_reg", "pmpi_f_sync_reg_f08ts_")] {
         let own = format!("PMPI_{name}_f08ts");
@@ -56,9 +36,32 @@ pub fn render(table: &Table) -> String {
     super::folded(&(text + "end module mpi_f08\n"))
 }
 
-fn one(procedure: &Procedure<'_>) -> String {
-    let name = specific(procedure, "MPI_");
-    body(procedure, Module::F08, &name, symbol(procedure, &name).as_deref())
+/// All procedures of a table, by their generic names.
+pub fn interfaces(text: &mut String, table: &Table) {
+    let prefix = table.prefix;
+    let twin_prefix = format!("P{prefix}");
+    let mut generics: BTreeMap<String, Vec<Procedure<'_>>> = BTreeMap::new();
+    for procedure in procedures(table).filter(|it| it.in_f08(table)) {
+        let same = generics.entry(procedure.generic()).or_default();
+        // Where kinds coincide, the procedure with small counts stays.
+        if !same.iter().any(|other| other.signature() == procedure.signature()) {
+            same.push(procedure);
+        }
+    }
+    for (name, procedures) in &generics {
+        let _ = writeln!(text, "    interface {prefix}{name}");
+        for procedure in procedures {
+            let own = specific(procedure, prefix);
+            *text += &body(procedure, Module::F08, &own, symbol(procedure, &own).as_deref());
+        }
+        text.push_str("    end interface\n");
+        for procedure in procedures {
+            let own = specific(procedure, &twin_prefix);
+            *text += &twin(&own, &specific(procedure, prefix), symbol(procedure, &own).as_deref());
+        }
+        let twins = procedures.iter().map(|procedure| specific(procedure, &twin_prefix));
+        *text += &generic(&format!("{twin_prefix}{name}"), twins);
+    }
 }
 
 /// Its name in the library, as tools know it (MPI-5.0 section 19.1.5).

@@ -95,7 +95,8 @@ fn declaration(dummy: &Dummy<'_>, procedure: &Procedure<'_>, module: Module) -> 
     {
         return format!("{}        real :: {name}(*)\n", ANY.replace("{}", name));
     }
-    format!("        {}{intent} :: {name}{}\n", kind(dummy, module), bounds(dummy, module))
+    let asynchronous = if dummy.is_kept() && module == Module::F08 { ", asynchronous" } else { "" };
+    format!("        {}{intent}{asynchronous} :: {name}{}\n", kind(dummy, module), bounds(dummy, module))
 }
 
 fn bounds(dummy: &Dummy<'_>, module: Module) -> &'static str {

@@ -3,6 +3,7 @@
 
 mod checks;
 mod constants;
+mod ext;
 mod f08;
 mod header;
 mod interface;
@@ -15,8 +16,11 @@ pub use checks::write as write_checks;
 
 use function_table::Table;
 
-/// Writes the four files.
-pub fn write(table: &Table, folder: &Path) -> Result<(), String> {
+/// Writes the headers and the modules.
+pub fn write(table: &Table, extensions: &Table, folder: &Path) -> Result<(), String> {
+    crate::write(&folder.join("mpif-ext.h"), &ext::header())?;
+    crate::write(&folder.join("mpi_ext.f90"), &ext::module(extensions))?;
+    crate::write(&folder.join("mpi_f08_ext.f90"), &ext::module_f08(extensions))?;
     crate::write(&folder.join("mpif.h"), &header::render())?;
     crate::write(&folder.join("alhena_types.f90"), &types::render())?;
     crate::write(&folder.join("mpi.f90"), &mpi::render(table))?;

@@ -23,22 +23,7 @@ module mpi
 pub fn render(table: &Table) -> String {
     let mut text = String::from(OPENING);
     parameters(&mut text, false);
-    for procedure in procedures(table).filter(Procedure::in_older) {
-        let name = procedure.name();
-        let (own, twin_name) = (format!("MPI_{name}"), format!("PMPI_{name}"));
-        // Only what has two bodies has a generic name: by one of those, an element of an array does not stand for the array.
-        if procedure.has_pointer() {
-            text += &two_bodies(&procedure, &own);
-            text += &two_bodies(&procedure, &twin_name);
-        } else {
-            let _ = writeln!(
-                text,
-                "    interface\n{}    end interface",
-                body(&procedure, Module::Mpi, &own, None)
-            );
-            text += &twin(&twin_name, &own, None);
-        }
-    }
+    interfaces(&mut text, table);
     text += "    interface\n";
     for name in PREDEFINED {
         text += &predefined(name);
@@ -49,6 +34,23 @@ pub fn render(table: &Table) -> String {
     text += &generic("PMPI_Sizeof", ["PMPI_Sizeof_any".to_string()]);
     text += &twin("PMPI_F_sync_reg", "MPI_F_sync_reg", None);
     super::folded(&(text + "end module mpi\n"))
+}
+
+/// All procedures of a table.
+pub fn interfaces(text: &mut String, table: &Table) {
+    for procedure in procedures(table).filter(Procedure::in_older) {
+        let own = format!("{}{}", table.prefix, procedure.name());
+        let twin_name = format!("P{own}");
+        // Only what has two bodies has a generic name: by one of those, an element of an array does not stand for the array.
+        if procedure.has_pointer() {
+            *text += &two_bodies(&procedure, &own);
+            *text += &two_bodies(&procedure, &twin_name);
+        } else {
+            *text +=
+                &format!("    interface\n{}    end interface\n", body(&procedure, Module::Mpi, &own, None));
+            *text += &twin(&twin_name, &own, None);
+        }
+    }
 }
 
 fn two_bodies(procedure: &Procedure<'_>, name: &str) -> String {

@@ -50,10 +50,11 @@ void alhena_call_origin_1(const void *place, const void *table) { (void)place, (
 "#;
 
 /// The whole source.
-pub fn render(table: &Table) -> String {
+pub fn render(tables: &[&Table]) -> String {
     let mut text = String::from(OPENING);
-    for (at, entry) in table.entries().enumerate() {
-        for (prefix, own) in [("MPI_", 0), ("PMPI_", 1)] {
+    for (at, (table, entry)) in super::functions(tables).enumerate() {
+        let twin = format!("P{}", table.prefix);
+        for (prefix, own) in [(table.prefix, 0), (twin.as_str(), 1)] {
             let _ = writeln!(text, "{} {{", c::prototype(entry, prefix));
             text += &body(entry, prefix, 2 * at + own);
             text += "}\n";

@@ -11,17 +11,22 @@ mod values;
 
 use std::path::Path;
 
-use function_table::Table;
+use function_table::{Entry, Table};
 
 use program::Interface;
 
 /// Writes the library and a program for each interface.
-pub fn write(table: &Table, folder: &Path) -> Result<(), String> {
-    crate::write(&folder.join("library.c"), &library::render(table))?;
+pub fn write(tables: &[&Table], folder: &Path) -> Result<(), String> {
+    crate::write(&folder.join("library.c"), &library::render(tables))?;
     for (name, interface) in
         [("header", Interface::Header), ("module", Interface::Mpi), ("f08", Interface::F08)]
     {
-        crate::write(&folder.join(format!("all-{name}.f90")), &program::render(table, interface))?;
+        crate::write(&folder.join(format!("all-{name}.f90")), &program::render(tables, interface))?;
     }
     Ok(())
+}
+
+/// All functions, each with its table.
+fn functions<'a>(tables: &'a [&'a Table]) -> impl Iterator<Item = (&'a Table, Entry<'a>)> {
+    tables.iter().flat_map(|table| table.entries().map(|entry| (*table, entry)))
 }

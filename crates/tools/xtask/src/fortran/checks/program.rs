@@ -26,13 +26,15 @@ const VARIABLES: &str = "\
 ";
 
 /// The whole program.
-pub fn render(table: &Table, interface: Interface) -> String {
+pub fn render(tables: &[&Table], interface: Interface) -> String {
     let mut text = String::from("program all\n");
     text += match interface {
-        Interface::Header => "  implicit none\n  include 'mpif.h'\n  external :: user\n",
-        Interface::Mpi => "  use mpi\n  implicit none\n  external :: user\n",
+        Interface::Header => {
+            "  implicit none\n  include 'mpif.h'\n  include 'mpif-ext.h'\n  external :: user\n"
+        }
+        Interface::Mpi => "  use mpi\n  use mpi_ext\n  implicit none\n  external :: user\n",
         Interface::F08 => {
-            "  use mpi_f08\n  use, intrinsic :: iso_c_binding, only: c_ptr, c_intptr_t\n  implicit none\n"
+            "  use mpi_f08\n  use mpi_f08_ext\n  use, intrinsic :: iso_c_binding, only: c_ptr, c_intptr_t\n  implicit none\n"
         }
     };
     if interface == Interface::Header {
@@ -43,7 +45,7 @@ pub fn render(table: &Table, interface: Interface) -> String {
     text += VARIABLES;
     text += "  call check_buffer(buf)\n";
     let (mut calls, mut bodies) = (String::new(), String::new());
-    for (at, entry) in table.entries().enumerate() {
+    for (at, (table, entry)) in super::functions(tables).enumerate() {
         let procedure = Procedure { entry };
         let there = !entry.function.is_tool() && !entry.function.c_only && !is_hidden(&procedure);
         let of_interface = match interface {
@@ -52,7 +54,7 @@ pub fn render(table: &Table, interface: Interface) -> String {
         };
         if there && of_interface {
             let _ = writeln!(calls, "  call s{at}()");
-            bodies += &one(&procedure, at, interface);
+            bodies += &one(&procedure, table.prefix, at, interface);
         }
     }
     text += &calls;
@@ -67,7 +69,7 @@ pub fn render(table: &Table, interface: Interface) -> String {
     super::super::folded(&text)
 }
 
-fn one(procedure: &Procedure<'_>, at: usize, interface: Interface) -> String {
+fn one(procedure: &Procedure<'_>, own_prefix: &str, at: usize, interface: Interface) -> String {
     let dummies = procedure.dummies();
     let variable =
         |dummy: &Dummy<'_>| !matches!(dummy.form, Form::Choice { .. }) && !is_user(dummy, interface);
@@ -80,7 +82,8 @@ fn one(procedure: &Procedure<'_>, at: usize, interface: Interface) -> String {
         Some(_) => text += "    integer(MPI_ADDRESS_KIND) :: result\n",
         None => {}
     }
-    for (own, prefix) in ["MPI_", "PMPI_"].into_iter().enumerate() {
+    for (own, before) in ["", "P"].into_iter().enumerate() {
+        let prefix = format!("{before}{own_prefix}");
         let name = if interface == Interface::F08 { procedure.generic() } else { procedure.name() };
         for dummy in dummies.iter().filter(|it| variable(it)) {
             text += &set(procedure, dummy, interface);
