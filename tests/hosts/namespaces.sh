@@ -5,7 +5,7 @@
 #   hosts_launcher FILE  writes a script that does what ssh would: `FILE h1 command…` runs the command on host h1
 #   hosts_on NUMBER …    runs a command on a host (from 0), with this shell's environment
 #   hosts_cut NUMBER     takes a host (from 0) off the bridge, in silence; hosts_mend puts it back
-#   hosts_second         gives each host a second network, of addresses 10.213.8.(i+1)
+#   hosts_second         gives each host a second network, of addresses 10.213.8.(i+1); hosts_third a third one, 10.213.6.(i+1)
 #   hosts_slow RATE INTERFACE…   limits what each host sends over these interfaces, in the words of tc: 500mbit; none: no longer
 #   hosts_cut_second NUMBER   takes a host off that one alone; hosts_mend_second puts it back
 #   hosts_lose PERMILLE [INTERFACE…]   has each host lose so many of a thousand packets (0: none) of the networks of these interfaces,
@@ -106,15 +106,18 @@ hosts_control() { ip netns exec "${hosts[0]}" sysctl -n net.ipv4.tcp_congestion_
 hosts_cut() { ip -n "$hosts_hub" link set "v$1" nomaster; } # NUMBER
 hosts_mend() { ip -n "$hosts_hub" link set "v$1" master hub; } # NUMBER
 
-hosts_second() {
+hosts_second() { hosts_network hub2 w eth1 10.213.8; }
+hosts_third() { hosts_network hub3 x eth2 10.213.6; }
+
+hosts_network() { # BRIDGE END INTERFACE ADDRESSES
     local i
-    ip -n "$hosts_hub" link add hub2 type bridge && ip -n "$hosts_hub" link set hub2 up || return 1
+    ip -n "$hosts_hub" link add "$1" type bridge && ip -n "$hosts_hub" link set "$1" up || return 1
     for i in "${!hosts[@]}"; do
-        ip link add "w$i" netns "$hosts_hub" type veth peer name eth1 netns "${hosts[i]}" &&
-            ip -n "$hosts_hub" link set "w$i" master hub2 up &&
-            ip -n "${hosts[i]}" address add "10.213.8.$((i + 1))/24" dev eth1 &&
-            ip -n "${hosts[i]}" link set eth1 up || return 1
-        hosts_sends_again "${hosts[i]}" 10.213.8.0/24 eth1
+        ip link add "$2$i" netns "$hosts_hub" type veth peer name "$3" netns "${hosts[i]}" &&
+            ip -n "$hosts_hub" link set "$2$i" master "$1" up &&
+            ip -n "${hosts[i]}" address add "$4.$((i + 1))/24" dev "$3" &&
+            ip -n "${hosts[i]}" link set "$3" up || return 1
+        hosts_sends_again "${hosts[i]}" "$4.0/24" "$3"
     done
 }
 

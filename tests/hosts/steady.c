@@ -1,6 +1,6 @@
 /* Two ranks exchange messages of many lengths for some seconds, whatever happens to the network, and check what they get. They
  * print what they fetched and stored over each network of their host.
- * usage: steady SECONDS [LONGEST] */
+ * usage: steady SECONDS [LONGEST [FILE]]     (they end before that when there is the file) */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,7 +54,7 @@ int main(int argc, char **argv)
                      MPI_STATUS_IGNORE);
         for (int i = 0; i < length; i++)
             wrong += in[i] != (unsigned char)(rounds + !rank);
-        more = MPI_Wtime() < end;
+        more = MPI_Wtime() < end && (argc <= 3 || access(argv[3], F_OK) != 0);
         MPI_Bcast(&more, 1, MPI_INT, 0, MPI_COMM_WORLD);
         if (rank == 1 && rounds == 20) {
             printf("running %d\n", (int)getpid());

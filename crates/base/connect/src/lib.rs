@@ -34,6 +34,7 @@
 
 mod acceptor;
 pub mod channel;
+pub mod datagram;
 mod ends;
 pub mod exchange;
 mod secret;

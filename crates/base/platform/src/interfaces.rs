@@ -1,5 +1,9 @@
 //! The network interfaces of this host.
 
+mod chosen;
+
+pub use chosen::{common_networks, offered};
+
 use std::ffi::CStr;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -59,6 +63,11 @@ pub fn source_towards(place: SocketAddr) -> io::Result<IpAddr> {
 pub fn speed(name: &str) -> Option<u32> {
     let text = std::fs::read_to_string(format!("/sys/class/net/{name}/speed")).ok()?;
     text.trim().parse().ok().filter(|&speed| speed > 0)
+}
+
+/// The longest packet that an interface takes whole, in bytes, where it reports that.
+pub fn mtu(name: &str) -> Option<usize> {
+    std::fs::read_to_string(format!("/sys/class/net/{name}/mtu")).ok()?.trim().parse().ok()
 }
 
 /// # Safety

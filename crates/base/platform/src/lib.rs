@@ -28,6 +28,7 @@
 //! | [`tcp`]        | `connect(2)`, `listen(2)`, `sendmsg(2)`         | connections that never block          |
 //! | [`thread`]     | `pthread_self(3)`, `pthread_sigmask(3)`         | which thread calls; threads of the library |
 //! | [`timer`]      | `timerfd_create(2)`                             | a time among descriptors              |
+//! | [`udp`]        | `sendmmsg(2)`, `recvmmsg(2)`                    | many datagrams at once                |
 //! | [`waiter`]     | `sched_yield(2)`                                | how long to spin before sleeping      |
 //! | [`xpmem`]      | `ioctl(2)` of `/dev/xpmem`                      | single copy without system calls      |
 //!
@@ -62,6 +63,7 @@ pub mod stack;
 pub mod tcp;
 pub mod thread;
 pub mod timer;
+pub mod udp;
 pub mod waiter;
 pub mod xpmem;
 

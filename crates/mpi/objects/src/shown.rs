@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn bytes_are_those_of_all_transports_and_nothing_else() {
         let names: Vec<&str> = super::BYTES.iter().map(|count| count.name).collect();
-        for transport in ["self", "vader", "tcp", "ofi", "portals", "ugni"] {
+        for transport in ["self", "vader", "tcp", "udp", "ofi", "portals", "ugni"] {
             assert!(names.contains(&&*format!("btl_{transport}_bytes")), "{transport}: {names:?}");
         }
         for other in ["btl_dr_frames", "btl_portals_retransmissions", "btl_ugni_atomics"] {

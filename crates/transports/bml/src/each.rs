@@ -11,6 +11,7 @@ macro_rules! networks {
             Gemini gemini "ugni" btl_ugni::join::Joining,
             Ofi ofi "ofi" btl_ofi::join::Joining,
             Tcp tcp "tcp" btl_tcp::join::Joining,
+            Udp udp "udp" btl_udp::join::Joining,
             Portals portals "portals" btl_portals::join::Joining<crate::Bml>,
             Dr dr "dr" btl_dr::join::Joining<crate::Bml>,
         }

@@ -84,7 +84,7 @@ impl Joining {
         let of_vader = taken.vader.then_some(&params);
         let node = memory.map(|memory| attach(job, values, memory, of_vader)).transpose()?;
         let doorbell = || node.as_ref().map_or(Ok(None), |node| node.shared_doorbell());
-        let mut start = Start { job, values, doorbell: &doorbell };
+        let mut start = Start { job, values, is_repaired: taken.dr, doorbell: &doorbell };
         let networks = networks!(begin_each(taken, start));
         let vader = node.as_ref().zip(of_vader).map(|(node, params)| Vader::new(Arc::clone(node), params));
         Ok(Joining { networks, vader, node, vader_is_wire })

@@ -48,8 +48,8 @@ mca::params! {
     /// The choice of transports.
     pub struct BtlParams("") {
         /// Transports that may carry messages, separated by commas: self (a rank to itself; always used), vader or
-        /// sm (ranks of one node), ugni (Gemini, in software), portals (Portals, in software), ofi (libfabric) or tcp: all
-        /// ranks; those of the node only without vader. dr puts data reliability over the others (pml dr).
+        /// sm (ranks of one node), ugni (Gemini, in software), portals (Portals, in software), ofi (libfabric), tcp or udp: all
+        /// ranks; those of the node only without vader. dr puts data reliability over the others (pml dr); udp needs it.
         /// `^vader` allows all defaults but that.
         btl: Selection = "self,vader", scope AllEq;
     }
@@ -95,6 +95,9 @@ impl Choice {
         let is_needed = several || !messages_by_vader || !shares_memory;
         taken.portals = (taken.portals || nic_matches) && is_needed;
         taken.ofi &= is_needed;
+        if taken.udp && !taken.dr {
+            return Err(datagrams_alone());
+        }
         if taken.portals && taken.dr {
             return Err(reliability_over_a_nic());
         }
@@ -124,6 +127,15 @@ fn two_networks(other: &str) -> Lines {
          seen: the parameter btl names both {other} and portals\n\
          choose one: --mca btl self,portals, or --mca btl self,{other}"
     ))
+}
+
+/// What a network of datagrams loses is lost, unless a layer sends it again.
+fn datagrams_alone() -> Lines {
+    Lines::of(
+        &"choosing transports failed\n\
+          seen: the parameter btl names udp, whose datagrams the network may lose, without data reliability\n\
+          put that over it: --mca pml dr --mca btl self,vader,udp; or choose tcp",
+    )
 }
 
 /// A software NIC has retries of its own, and wants to be asked alone when a process sleeps.

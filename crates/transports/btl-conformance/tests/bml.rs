@@ -193,10 +193,12 @@ mod reliable_over_tcp {
     }
 }
 
-/// The suite but for the case whose one thread sleeps while the sender has to send again.
+/// The suite but for the case whose one thread sleeps while the sender has to send again, and the one that awaits the end of a
+/// process, which no datagram tells.
 macro_rules! suite_with_faults {
-    ($make:path) => {
+    ($make:path $(, $more:ident)*) => {
         btl_conformance::suite!(@ $make:
+            $($more)*
             a_blocked_sender_sleeps
             a_full_peer_stops_no_other
             a_get_in_the_last_poll_is_answered
@@ -206,7 +208,6 @@ macro_rules! suite_with_faults {
             active_messages_are_ordered_and_answered
             active_messages_end_a_sleep
             an_awaited_end_is_noticed
-            an_end_without_a_word_is_noticed
             answers_wait_for_their_own_peer
             any_number_of_gets_may_be_asked_for
             arm_notices_what_is_there
@@ -249,13 +250,44 @@ mod reliable_over_bad_memory {
         };
         Endpoints { ends: vaders.map(table).collect() }
     }
-    suite_with_faults!(world);
+    suite_with_faults!(world, an_end_without_a_word_is_noticed);
 }
 
 mod reliable_over_a_bad_network {
     use super::*;
     fn world() -> Endpoints<Bml> {
         reliable_over_tcp::over_tcp("seed=7,drop=0.01,twice=0.01,damage=0.01,late=0.02")
+    }
+    suite_with_faults!(world, an_end_without_a_word_is_noticed);
+}
+
+/// Data reliability over datagrams of this host.
+fn over_udp(faults: &str, security: btl_udp::Security) -> Endpoints<Bml> {
+    use btl_udp::{Listening, UdpParams};
+    // As over Ethernet; the loopback takes more.
+    let params = UdpParams { if_include: "127.0.0.1".into(), mtu: 1500, security, ..UdpParams::default() };
+    let ports: Vec<_> = (0..3).map(|_| Listening::new(&params).unwrap()).collect();
+    let cards: Vec<_> = ports.iter().map(Listening::card).collect();
+    let table = |(rank, port): (u32, Listening)| {
+        let udp = port.open(Peer(rank), (1, connect::Secret::new(2)), &cards, &params, None);
+        let transports = Transports { udp: Some(udp), ..Transports::default() };
+        reliable(rank, Bml::new(Peer(rank), 3, None, transports).unwrap(), faults)
+    };
+    Endpoints { ends: (0..).zip(ports).map(table).collect() }
+}
+
+mod reliable_over_udp {
+    use super::*;
+    fn world() -> Endpoints<Bml> {
+        over_udp("", btl_udp::Security::Encrypt)
+    }
+    suite_with_faults!(world);
+}
+
+mod reliable_over_bad_datagrams {
+    use super::*;
+    fn world() -> Endpoints<Bml> {
+        over_udp("seed=3,drop=0.01,twice=0.01,damage=0.01,late=0.02", btl_udp::Security::Integrity)
     }
     suite_with_faults!(world);
 }

@@ -1,9 +1,10 @@
 //! Faults of frames that leave, for tests.
 
 use chance::Rng;
+use dr::Time;
 
 chance::plan! {
-    /// Faults that are injected. All are probabilities, 0 to 1.
+    /// Faults that are injected. All but the cut are probabilities, 0 to 1.
     pub struct FaultPlan {
         /// A frame does not leave.
         drop: f64,
@@ -13,6 +14,10 @@ chance::plan! {
         damage: f64,
         /// A frame leaves after the next one.
         late: f64,
+        /// Nothing leaves by the fastest way from so many milliseconds after the first frame
+        cut_from: u64,
+        /// to so many.
+        cut_to: u64,
     }
 }
 
@@ -31,18 +36,31 @@ pub(crate) enum Fate {
 pub(crate) struct Faults {
     plan: FaultPlan,
     rng: Rng,
+    /// When the first frame left.
+    began: Option<Time>,
 }
 
 impl Faults {
     /// `None`: nothing can go wrong.
     pub(crate) fn new(plan: &FaultPlan) -> Option<Faults> {
-        let FaultPlan { drop, twice, damage, late, .. } = *plan;
-        (drop + twice + damage + late > 0.0).then(|| Faults { plan: plan.clone(), rng: Rng::new(plan.seed) })
+        let FaultPlan { drop, twice, damage, late, cut_to, .. } = *plan;
+        (drop + twice + damage + late > 0.0 || cut_to > 0).then(|| Faults {
+            plan: plan.clone(),
+            rng: Rng::new(plan.seed),
+            began: None,
+        })
+    }
+
+    /// Whether nothing leaves by a path now.
+    pub(crate) fn is_cut(&mut self, path: u8, now: Time) -> bool {
+        let Faults { plan, began, .. } = self;
+        let since = now - *began.get_or_insert(now);
+        path == 0 && (plan.cut_from..plan.cut_to).contains(&(since / 1_000_000))
     }
 
     /// What becomes of the next frame, of so many bits.
     pub(crate) fn draw(&mut self, bits: usize) -> Fate {
-        let Faults { plan, rng } = self;
+        let Faults { plan, rng, .. } = self;
         if rng.chance(plan.drop) {
             Fate::Leaves(0)
         } else if rng.chance(plan.damage) {

@@ -24,11 +24,14 @@
 //!   overdue.
 //! * While the program computes, nothing is acknowledged and nothing leaves again; see `mpi_async_progress`.
 //!
+//! Ways that fail and return are reported, with transport, device and addresses (`btl_dr_report`).
+//!
 //! Faults for tests are injected here, into frames that leave (`btl_dr_faults`).
 #![deny(unsafe_code)]
 
 mod faults;
 pub mod join;
+mod news;
 mod params;
 mod port;
 mod transport;

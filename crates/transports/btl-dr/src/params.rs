@@ -20,8 +20,11 @@ mca::params! {
         checksum: Checksum = "network", scope AllEq;
         /// Bytes for one peer that may be under way without an acknowledgement. They are kept until it comes.
         window: mca::Size = "4M", unit "bytes", range 65536 to 1073741824, level Tuner;
+        /// Report ways to peers that fail, and that return, on standard error.
+        report: mca::Bool = "true";
         /// Faults for tests that happen to frames which leave, each with a probability from 0 to 1: drop, twice, damage (one
-        /// bit), late (after the next frame); and a seed, as in seed=1,drop=0.01.
+        /// bit), late (after the next frame); a seed, as in seed=1,drop=0.01; and a cut of the fastest way to each peer, from a
+        /// number of milliseconds after the first frame to another: cut_from=100,cut_to=3000.
         faults: mca::Text = "", level Developer;
     }
 }

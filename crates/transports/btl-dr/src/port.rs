@@ -1,7 +1,7 @@
 //! Where the frames of one peer leave: by the ways of the table below, with faults on request.
 
 use btl::{Peer, Way, Ways};
-use dr::{Full, Port};
+use dr::{Full, Port, Time};
 use mem::PeerBytes;
 
 use crate::faults::{Fate, Faults};
@@ -22,6 +22,7 @@ pub(crate) struct Out<'a, B> {
     pub(crate) held: &'a mut Option<Held>,
     pub(crate) peer: Peer,
     pub(crate) ways: &'a [Way],
+    pub(crate) now: Time,
 }
 
 impl<B: Ways> Out<'_, B> {
@@ -65,6 +66,9 @@ impl<B: Ways> Port for Out<'_, B> {
     fn transmit(&mut self, path: u8, header: &[u64], body: &[u8]) -> Result<(), Full> {
         let way = self.ways[usize::from(path)];
         let Some(faults) = &mut self.faults else { return self.send(way, header, body) };
+        if faults.is_cut(path, self.now) {
+            return Ok(());
+        }
         let fate = faults.draw(header.len() * 64 + body.len() * 8);
         self.send_with_fate(fate, way, header, body)
     }

@@ -6,13 +6,15 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use btl::{
-    Arrival, Btl, Busy, Event, FastPath, Full, Limits, Loss, Pace, Peer, RemoteMemory, Sleep, Way, Ways,
+    Arrival, Btl, Busy, Event, FastPath, Full, Limits, Loss, Pace, Peer, Rails, RemoteMemory, Sleep, Turn,
+    Way, Ways,
 };
-use dr::{Config, Counts, MAX_HEADER_WORDS, Names, Pair, PathConfig, Taken, Time};
+use dr::{Config, Counts, MAX_HEADER_WORDS, Names, Pair, PathConfig, PathState, Taken, Time};
 use mem::{PeerBytes, PeerSpace, Source};
 use platform::timer::Timer;
 
 use crate::faults::{FaultPlan, Faults};
+use crate::news::{News, name};
 use crate::port::{Held, Out};
 use crate::{Checksum, DrParams};
 
@@ -21,11 +23,21 @@ use crate::{Checksum, DrParams};
 struct Conversation {
     pair: Pair,
     ways: Vec<Way>,
+    /// What was reported of them last.
+    news: News,
     /// It is in the list of those that want turns.
     is_awake: bool,
     /// Something has arrived or was sent since its last turn.
     is_dirty: bool,
     is_lost: bool,
+}
+
+impl Conversation {
+    /// The ways that carry data, or could.
+    fn ways_up(&self) -> impl Iterator<Item = Way> {
+        let is_up = |&path: &usize| self.pair.path_state(path as u8) == PathState::Up;
+        (0..self.ways.len()).filter(is_up).map(|path| self.ways[path])
+    }
 }
 
 /// Data reliability over the transports `B`.
@@ -58,6 +70,8 @@ pub struct Dr<B> {
     timer_at: Option<Time>,
     /// A frame has come since the last `arm`, which may have made room or be due an answer.
     has_news: bool,
+    /// Takes the lines about ways that fail and return.
+    report: Option<fn(&str)>,
 }
 
 /// Frames of data that wait for being asked for; with more, acknowledgements behind them wait, too.
@@ -114,6 +128,7 @@ impl<B: Ways> Dr<B> {
             timer: Timer::new()?,
             timer_at: None,
             has_news: false,
+            report: params.report.then_some(btl::join::report),
         })
     }
 
@@ -143,8 +158,8 @@ impl<B: Ways> Dr<B> {
     }
 
     /// The ways to a peer in the order in which they are tried, by name.
-    pub fn ways_to(&self, peer: Peer) -> Vec<&'static str> {
-        self.below.ways(peer).into_iter().map(|way| self.below.name_of(way)).collect()
+    pub fn ways_to(&self, peer: Peer) -> Vec<String> {
+        self.below.ways(peer).into_iter().map(|way| name(&self.below, way, peer)).collect()
     }
 
     fn conversation(&mut self, peer: Peer) -> &mut Conversation {
@@ -159,12 +174,13 @@ impl<B: Ways> Dr<B> {
                     Checksum::Network => !is_of_host,
                     Checksum::Always => true,
                 };
-                PathConfig { payload_crc, ..base }
+                PathConfig { payload_crc, datagrams: below.is_of_datagrams(way), ..base }
             };
             let paths: Vec<PathConfig> = ways.iter().map(path).collect();
             let names = Names { me: me.0, peer: peer.0, job: *job };
             let pair = Pair::new(*config, names, &paths);
-            Box::new(Conversation { pair, ways, is_awake: false, is_dirty: false, is_lost: false })
+            let news = News::of(&pair, ways.len());
+            Box::new(Conversation { pair, ways, news, is_awake: false, is_dirty: false, is_lost: false })
         })
     }
 
@@ -179,12 +195,15 @@ impl<B: Ways> Dr<B> {
 
     fn pump(&mut self, peer: Peer, now: Time) {
         let Dr { below, conversations, faults, held, .. } = self;
-        let Some(Conversation { pair, ways, is_dirty, .. }) = conversations[peer.0 as usize].as_deref_mut()
+        let Some(Conversation { pair, ways, news, is_dirty, .. }) =
+            conversations[peer.0 as usize].as_deref_mut()
         else {
             return;
         };
         *is_dirty = false;
-        pair.pump(now, &mut Out { below, faults: faults.as_mut(), held, peer, ways });
+        pair.pump(now, &mut Out { below, faults: faults.as_mut(), held, peer, ways, now });
+        below.depart();
+        news.follow(below, pair, peer, ways, self.report, now);
     }
 
     /// Gives a turn to each peer that wants one.
@@ -290,6 +309,16 @@ impl<B: Ways> Dr<B> {
         self.wake(peer);
     }
 
+    /// A way to a peer is there again.
+    fn regain(&mut self, way: Way, peer: Peer) {
+        let now = now();
+        let conversation = self.conversation(peer);
+        if let Some(path) = conversation.ways.iter().position(|&one| one == way) {
+            conversation.pair.path_returned(path as u8, now);
+            self.wake(peer);
+        }
+    }
+
     /// When a peer wants its next turn.
     fn deadline(&self) -> Option<Time> {
         let deadline = |&peer: &u32| self.conversations[peer as usize].as_ref()?.pair.deadline();
@@ -328,6 +357,7 @@ fn limits<B: Ways>(below: &B, peer: Peer) -> Limits {
 
 impl<B: Ways> RemoteMemory for Dr<B> {}
 impl<B: Ways> FastPath for Dr<B> {}
+impl<B: Ways> Rails for Dr<B> {}
 
 impl<B: Ways> Btl for Dr<B> {
     fn reaches(&self, peer: Peer) -> bool {
@@ -393,7 +423,15 @@ impl<B: Ways> Btl for Dr<B> {
         // Events of data are for gets and puts, which there are none of.
         while let Some((way, event)) = self.below.next_event_by() {
             if let Event::PeerLost(peer) = event {
-                self.lose(way, peer);
+                let rails =
+                    self.below.ways(peer).into_iter().filter(|one| one.transport() == way.transport());
+                rails.for_each(|way| self.lose(way, peer));
+            }
+        }
+        while let Some((way, peer, turn)) = self.below.next_turn_by() {
+            match turn {
+                Turn::Lost => self.lose(way, peer),
+                Turn::Returned => self.regain(way, peer),
             }
         }
         self.advance();
@@ -434,13 +472,19 @@ impl<B: Ways> Btl for Dr<B> {
 
     fn is_flushed(&self) -> bool {
         let talks = self.conversations.iter().flatten();
-        talks.into_iter().all(|conversation| conversation.pair.is_flushed()) && self.below.is_flushed()
+        let mut is_good = true;
+        let is_flushed = talks.into_iter().all(|conversation| {
+            is_good &= conversation.ways_up().count() == conversation.ways.len();
+            conversation.pair.is_flushed()
+        });
+        // What is stuck on a way that has failed has gone by another one; and see `owes`.
+        is_flushed && (!is_good || self.below.is_flushed())
     }
 
     fn owes(&self, peer: Peer) -> bool {
         // An acknowledgement that is due counts: the peer may not end before it has it.
         self.conversations[peer.0 as usize].as_ref().is_some_and(|conversation| {
-            conversation.pair.owes() || conversation.ways.iter().any(|&way| self.below.owes_by(way, peer))
+            conversation.pair.owes() || conversation.ways_up().any(|way| self.below.owes_by(way, peer))
         })
     }
 

@@ -169,3 +169,4 @@ impl Btl for Ofi {
 }
 
 impl FastPath for Ofi {}
+impl btl::Rails for Ofi {}

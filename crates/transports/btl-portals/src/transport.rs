@@ -472,3 +472,4 @@ impl<N: Nic> Btl for Portals<N> {
 }
 
 impl<N: Nic> FastPath for Portals<N> {}
+impl<N: Nic> btl::Rails for Portals<N> {}

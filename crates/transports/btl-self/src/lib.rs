@@ -283,6 +283,8 @@ impl Btl for Loopback {
     }
 }
 
+impl btl::Rails for Loopback {}
+
 impl FastPath for Loopback {
     fn send_eager_on<S: Source>(
         &mut self,

@@ -55,6 +55,14 @@ pub(crate) struct Conversation {
 }
 
 impl Conversation {
+    /// Forgets what was read in part and is to be written.
+    pub(crate) fn forget_bytes(&mut self) {
+        self.input = Input::default();
+        self.output = Output::default();
+        (self.pouring, self.closing, self.ending) = (None, None, None);
+        (self.awaits_room, self.silent_since) = (false, None);
+    }
+
     /// Whether nothing has come from the peer or gone there, and nothing is about to.
     pub(crate) fn is_untouched(&self) -> bool {
         !self.was_open && self.output.is_empty() && !self.pair.is_known_to_peer()

@@ -14,6 +14,8 @@
 //!   processes must make progress meanwhile.
 //! * **Several networks.** Large gets and puts are divided among connections, one over each network that both hosts have
 //!   ([`lanes`]).
+//! * **Rails.** Below data reliability each of these networks is a way of its own for messages, and a connection that breaks is
+//!   made anew ([`rails`]).
 //! * **Polling.** A process that waits reads the socket of the peer that it talked to last, and asks the set for the others
 //!   every few polls.
 //! * **One descriptor**, an epoll set with all sockets, is readable when there is something to do ([`btl::Btl::descriptor`]).
@@ -72,9 +74,11 @@ mod numbers;
 mod output;
 mod pair;
 mod params;
+mod rails;
 mod reading;
 mod room;
 mod seal;
+mod tracks;
 mod transport;
 mod watch;
 mod writing;

@@ -1,6 +1,6 @@
 //! Setting the transport up: what can be done before the peers are known.
 
-use crate::card::{Card, offered};
+use crate::card::Card;
 use crate::conversation::Watch;
 use crate::conversations::Conversations;
 use crate::direct::Direct;
@@ -17,7 +17,7 @@ use core::fmt;
 use core::ops::RangeInclusive;
 use mem::Slab;
 use platform::epoll::Epoll;
-use platform::interfaces::Interface;
+use platform::interfaces::{Interface, offered};
 use platform::timer::Timer;
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -257,6 +257,7 @@ impl Listening {
             bytes_sent: 0,
             bytes_moved: [0; COUNTED],
             divisions: 0,
+            rails: None,
             reported: Vec::new(),
         }
     }

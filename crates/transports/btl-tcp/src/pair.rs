@@ -31,6 +31,8 @@ pub(crate) const SOON: Duration = connect::GRACE;
 /// higher rank waits longer: two that rest alike would call each other at the same times again and again, and where the
 /// lower rank's addresses all lead elsewhere, the other one would yield to it each time.
 const REST: Duration = Duration::from_millis(500);
+/// Rounds of attempts to make a broken connection anew: a process that has ended refuses them.
+const ROUNDS_ANEW: u32 = 2;
 /// Candidates that are kept: as many as a peer has addresses.
 const MOST_CANDIDATES: usize = 16;
 
@@ -89,6 +91,8 @@ pub(crate) struct Pair {
     /// Addresses of the peer.
     places: usize,
     connect_limits: ConnectLimits,
+    /// A connection that breaks is made anew, since what was lost with it is sent again ([`crate::rails`]).
+    is_rail: bool,
     state: State,
     attempts: Vec<Attempt>,
     candidates: Vec<u32>,
@@ -112,6 +116,7 @@ impl Pair {
             comes_second,
             places,
             connect_limits,
+            is_rail: false,
             state: State::Idle,
             attempts: Vec::new(),
             candidates: Vec::new(),
@@ -119,6 +124,11 @@ impl Pair {
             failed_rounds: 0,
             failures: String::new(),
         }
+    }
+
+    /// The same, of a connection that is made anew where it breaks.
+    pub(crate) fn into_rail(self) -> Pair {
+        Pair { is_rail: true, ..self }
     }
 
     pub(crate) fn state(&self) -> State {
@@ -227,7 +237,7 @@ impl Pair {
             Verdict::Accepted => {
                 self.attempts.retain(|attempt| attempt.wire != wire);
                 self.close_attempts(wires);
-                self.state = State::Open(wire);
+                self.open(wire);
                 wires.confirm(wire);
             }
             Verdict::Yield => {
@@ -246,6 +256,11 @@ impl Pair {
         wanted: bool,
         wires: &mut impl Wires,
     ) -> bool {
+        if self.state == State::Open(wire) && self.is_rail {
+            self.failed_rounds = self.connect_limits.rounds.saturating_sub(ROUNDS_ANEW);
+            self.begin(now, wires);
+            return true;
+        }
         if self.state == State::Open(wire) {
             self.note(why);
             self.state = State::Lost;
@@ -276,14 +291,17 @@ impl Pair {
         let accepts = match self.state {
             State::Idle | State::Resting(_) => true,
             State::Connecting => !ours_is_known || self.comes_second,
-            State::Open(_) | State::Lost => false,
+            // The peer has lost the connection, or is back: it decides by its confirmation.
+            State::Open(_) | State::Lost => self.is_rail,
         };
         if !accepts {
             wires.answer(wire, Verdict::Yield);
             return false;
         }
         self.close_attempts(wires);
-        self.state = State::Idle;
+        if !matches!(self.state, State::Open(_)) {
+            self.state = State::Idle;
+        }
         if self.candidates.len() == MOST_CANDIDATES {
             wires.close(self.candidates.remove(0));
         }
@@ -297,8 +315,16 @@ impl Pair {
         if self.candidates.contains(&wire) {
             self.candidates.retain(|&candidate| candidate != wire);
             self.candidates.drain(..).for_each(|other| wires.close(other));
-            self.state = State::Open(wire);
+            if let State::Open(before) = self.state {
+                wires.close(before);
+            }
+            self.open(wire);
         }
+    }
+
+    fn open(&mut self, wire: u32) {
+        self.state = State::Open(wire);
+        self.failed_rounds = 0;
     }
 
     /// The peer's process has ended.

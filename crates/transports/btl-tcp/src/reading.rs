@@ -80,7 +80,7 @@ impl Tcp {
                 break conversation.ending.take();
             }
             match conversation.input.first(most) {
-                Ok(Some(First::Message(_))) if is_lane(at) => {
+                Ok(Some(First::Message(_))) if is_lane(at) && self.rails.is_none() => {
                     break Some("it sent a message on a lane".into());
                 }
                 Ok(Some(First::Message(_))) => {
@@ -169,12 +169,12 @@ impl Tcp {
                 Ok(false)
             }
             // What else there is goes over the first connection.
-            _ if peer != at => Err(Broken),
+            _ if peer != at && self.rails.is_none() => Err(Broken),
             Control::Rest => {
                 self.peer_rests(at);
                 Ok(false)
             }
-            Control::LaneLost { lane } if (1..LANES).contains(&lane) => {
+            Control::LaneLost { lane } if (1..LANES).contains(&lane) && self.rails.is_none() => {
                 self.end_lane(lane_to(at, lane), "the peer has lost it");
                 Ok(false)
             }
@@ -207,7 +207,7 @@ impl Tcp {
         let (header, payload) = unsafe {
             (PeerBytes::new(header.as_ptr(), header.len()), PeerBytes::new(payload.as_ptr(), payload.len()))
         };
-        Some(Arrival { peer: Peer(at), header, payload, token: 0 })
+        Some(Arrival { peer: Peer(peer_of(at)), header, payload, token: 0 })
     }
 }
 

@@ -109,7 +109,7 @@ impl Tcp {
                 && !is_lent
                 && !self.direct.is_pending(at);
             if is_idle && !core::mem::take(&mut conversation.was_used) {
-                match is_lane(at) {
+                match is_lane(at) && self.rails.is_none() {
                     // It is not made again.
                     true => self.end(at, "descriptors ran short"),
                     false => self.begin_to_close(at, false),
@@ -171,7 +171,7 @@ impl Tcp {
         if self.network.links.get(wire).is_none() {
             return;
         }
-        if is_lane(from) && self.conversation(peer_of(from)).loss.is_some() {
+        if is_lane(from) && self.rails.is_none() && self.conversation(peer_of(from)).loss.is_some() {
             self.network.links.remove(wire);
             return;
         }

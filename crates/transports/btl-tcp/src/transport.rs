@@ -7,9 +7,10 @@ use crate::direct::{Direct, End, Pouring};
 use crate::frame::{CONFIRM, Input, OVERHEAD};
 use crate::hello::{VERDICT, Verdict};
 use crate::network::{COUNTED, LISTENER, Link, Network, Role, STRANGER, Socket, TIMER};
-use crate::numbers::is_lane;
+use crate::numbers::{is_lane, peer_of};
 use crate::output::Output;
 use crate::pair::{ConnectLimits, Pair, State};
+use crate::tracks::Tracks;
 use btl::{
     Access, Arrival, Btl, Busy, Event, FastPath, Limits, Loss, Pace, Peer, Refusal, RemoteKey, RemoteMemory,
     Sleep,
@@ -86,6 +87,8 @@ pub struct Tcp {
     pub(crate) bytes_moved: [u64; COUNTED],
     /// Gets and puts that could be divided.
     pub(crate) divisions: u32,
+    /// Each network is a way of its own for messages.
+    pub(crate) rails: Option<Tracks>,
     /// What the set reported; kept for its memory.
     pub(crate) reported: Vec<Ready>,
 }
@@ -115,21 +118,83 @@ impl Tcp {
         }
     }
 
+    /// Sends a message on one conversation.
+    #[inline]
+    pub(crate) fn send_at<S: Source>(
+        &mut self,
+        at: u32,
+        header: &[u64],
+        payload: &mut S,
+    ) -> Result<(), Busy> {
+        let bytes = payload.remaining();
+        self.recent = Some(at);
+        let most = self.out_buffer;
+        let is_too_much = |waiting: usize| waiting > 0 && waiting + OVERHEAD + bytes > most;
+        if is_too_much(self.conversation(at).output.copied()) {
+            self.make_room(at);
+        }
+        let conversation = self.conversation(at);
+        if conversation.loss.is_some() || is_too_much(conversation.output.copied()) {
+            return Err(Busy);
+        }
+        conversation.was_used = true;
+        self.bytes_sent += bytes as u64;
+        let straight = if bytes >= STRAIGHT { payload.take_contiguous() } else { None };
+        if straight.is_some_and(|memory| self.send_straight(at, header, memory)) {
+            return Ok(());
+        }
+        let output = &mut self.conversation(at).output;
+        match straight {
+            Some(mut memory) => output.add(header, &mut memory),
+            None => output.add(header, payload),
+        }
+        self.make_room_unless_full(at);
+        Ok(())
+    }
+
+    /// Whether something on one conversation has not reached the other kernel.
+    pub(crate) fn owes_at(&self, at: u32) -> bool {
+        let Some(conversation) = self.peers.get(at) else { return false };
+        let owes = |socket: &Socket| socket.has_unsent() || socket.answered() != Answered::All;
+        let link = match conversation.pair.state() {
+            State::Open(wire) => self.network.links.get(wire),
+            _ => None,
+        };
+        // From a peer that the process has parted from it awaits no last word.
+        let closes = conversation
+            .closing
+            .as_ref()
+            .is_some_and(|closing| !self.network.is_apart(at) || !closing.output.is_empty());
+        !conversation.output.is_empty() || closes || link.is_some_and(|link| owes(&link.socket))
+    }
+
+    /// Why a conversation is over.
+    pub(crate) fn loss_of(&self, at: u32) -> Loss {
+        let seen = self.peers[at].as_ref().and_then(|conversation| conversation.loss.as_deref());
+        Loss {
+            seen: format!("no TCP connection with it: {}", seen.unwrap_or("none was wanted")),
+            advice: "and at the network between the two hosts; --mca btl_tcp_if_include chooses the addresses that \
+                     are tried, btl_tcp_connect_rounds how often"
+                .into(),
+        }
+    }
+
     pub(crate) fn conversation(&mut self, at: u32) -> &mut Conversation {
-        let Tcp { peers, network, connect_limits, .. } = self;
+        let Tcp { peers, network, connect_limits, rails, .. } = self;
         peers.slot(at).get_or_insert_with(|| {
-            let (places, rounds) = match is_lane(at) {
-                true => (1, 1),
-                false => (network.places(at).len(), connect_limits.rounds),
+            let pair = match rails {
+                Some(_) => network.rail(at, *connect_limits),
+                None => {
+                    let (places, rounds) = match is_lane(at) {
+                        true => (1, 1),
+                        false => (network.places(at).len(), connect_limits.rounds),
+                    };
+                    let limits = ConnectLimits { rounds, ..*connect_limits };
+                    Pair::new(at, network.comes_second(at), places, limits, Instant::now())
+                }
             };
             Box::new(Conversation {
-                pair: Pair::new(
-                    at,
-                    network.comes_second(at),
-                    places,
-                    ConnectLimits { rounds, ..*connect_limits },
-                    Instant::now(),
-                ),
+                pair,
                 weight: None,
                 has_asked_for_lanes: false,
                 input: Input::default(),
@@ -164,6 +229,11 @@ impl Tcp {
         let wanted = !conversation.output.is_empty();
         let result = act(&mut conversation.pair, &mut self.network, wanted);
         let state = conversation.pair.state();
+        let has_broken = matches!(before, State::Open(_)) && state != before && state != State::Idle;
+        if self.rails.is_some() && has_broken {
+            // What was on its way is lost with the connection, and what is left of it makes no sense on another one.
+            conversation.forget_bytes();
+        }
         if matches!(state, State::Connecting | State::Resting(_)) && !conversation.is_unsettled {
             conversation.is_unsettled = true;
             self.unsettled.push(at);
@@ -172,6 +242,7 @@ impl Tcp {
             State::Open(wire) if state != before => {
                 conversation.was_open = true;
                 self.network.opened(wire);
+                self.rail_is_open(at);
                 self.flush(at);
             }
             State::Lost if state != before => {
@@ -226,6 +297,9 @@ impl Tcp {
         if stranger_speaks || self.strangers.deadline().is_some_and(|until| until <= Instant::now()) {
             self.hear();
         }
+        if self.rails.is_some() {
+            self.try_lost_rails();
+        }
         if !self.unsettled.is_empty() {
             self.tick();
         }
@@ -269,7 +343,12 @@ impl Tcp {
     /// When something is due that no socket reports.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         let pairs = self.unsettled.iter().filter_map(|&at| self.peers[at].as_ref()?.pair.deadline());
-        pairs.chain(self.strangers.deadline()).chain(self.watch.due).chain(self.listens_again()).min()
+        pairs
+            .chain(self.strangers.deadline())
+            .chain(self.watch.due)
+            .chain(self.listens_again())
+            .chain(self.next_try())
+            .min()
     }
 
     fn serve(&mut self, wire: u32, ready: Ready) {
@@ -302,6 +381,8 @@ impl Tcp {
                 Ok(None) => Ok(()),
                 Err(error) => Err(error),
             },
+            // The message that is out lies in the input of the connection before.
+            Role::Candidate if self.lent.is_some_and(|(lent, _)| lent == at) => return,
             Role::Candidate => match link.read_word(CONFIRM.len()) {
                 Ok(Some(word)) if word == CONFIRM => {
                     self.with_pair(at, |pair, network, _| pair.confirmed(wire, network));
@@ -368,6 +449,9 @@ impl Tcp {
         conversation.closing = None;
         conversation.input = Input::default();
         conversation.pouring = None;
+        if self.rails.is_some() {
+            return self.rail_is_lost(at);
+        }
         if is_lane(at) {
             return self.fall_back(at);
         }
@@ -397,30 +481,7 @@ impl Btl for Tcp {
     }
 
     fn send<S: Source>(&mut self, peer: Peer, header: &[u64], payload: &mut S) -> Result<(), Busy> {
-        let (at, bytes) = (peer.0, payload.remaining());
-        self.recent = Some(at);
-        let most = self.out_buffer;
-        let is_too_much = |waiting: usize| waiting > 0 && waiting + OVERHEAD + bytes > most;
-        if is_too_much(self.conversation(at).output.copied()) {
-            self.make_room(at);
-        }
-        let conversation = self.conversation(at);
-        if conversation.loss.is_some() || is_too_much(conversation.output.copied()) {
-            return Err(Busy);
-        }
-        conversation.was_used = true;
-        self.bytes_sent += bytes as u64;
-        let straight = if bytes >= STRAIGHT { payload.take_contiguous() } else { None };
-        if straight.is_some_and(|memory| self.send_straight(at, header, memory)) {
-            return Ok(());
-        }
-        let output = &mut self.conversation(at).output;
-        match straight {
-            Some(mut memory) => output.add(header, &mut memory),
-            None => output.add(header, payload),
-        }
-        self.make_room_unless_full(at);
-        Ok(())
+        self.send_at(peer.0, header, payload)
     }
 
     fn next_arrival(&mut self) -> Option<Arrival> {
@@ -458,7 +519,7 @@ impl Btl for Tcp {
 
     fn release(&mut self, arrival: Arrival) {
         let Some((at, bytes)) = self.lent.take() else { return };
-        debug_assert_eq!(arrival.peer, Peer(at));
+        debug_assert_eq!(arrival.peer, Peer(peer_of(at)));
         self.conversation(at).input.consume(bytes);
         self.settle(at);
     }
@@ -474,13 +535,7 @@ impl Btl for Tcp {
     }
 
     fn loss(&self, peer: Peer) -> Loss {
-        let seen = self.peers[peer.0].as_ref().and_then(|conversation| conversation.loss.as_deref());
-        Loss {
-            seen: format!("no TCP connection with it: {}", seen.unwrap_or("none was wanted")),
-            advice: "and at the network between the two hosts; --mca btl_tcp_if_include chooses the addresses that \
-                     are tried, btl_tcp_connect_rounds how often"
-                .into(),
-        }
+        self.loss_of(peer.0)
     }
 
     fn expose(&mut self, peer: Peer, memory: UserMem, access: Access) -> Result<RemoteKey, Refusal> {
@@ -541,18 +596,7 @@ impl Btl for Tcp {
     /// The other kernel has to have it: the end of this process resets a connection on which more comes in, and then this
     /// kernel sends nothing more.
     fn owes(&self, peer: Peer) -> bool {
-        let Some(conversation) = self.peers.get(peer.0) else { return false };
-        let owes = |socket: &Socket| socket.has_unsent() || socket.answered() != Answered::All;
-        let link = match conversation.pair.state() {
-            State::Open(wire) => self.network.links.get(wire),
-            _ => None,
-        };
-        // From a peer that the process has parted from it awaits no last word.
-        let closes = conversation
-            .closing
-            .as_ref()
-            .is_some_and(|closing| !self.network.is_apart(peer.0) || !closing.output.is_empty());
-        !conversation.output.is_empty() || closes || link.is_some_and(|link| owes(&link.socket))
+        self.owes_at(peer.0)
     }
 
     /// There need not be a connection whose end would show.

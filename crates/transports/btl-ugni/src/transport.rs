@@ -518,6 +518,8 @@ impl<N: Gni, C: Clock> Btl for Ugni<N, C> {
     }
 }
 
+impl<N: Gni, C: Clock> btl::Rails for Ugni<N, C> {}
+
 impl<N: Gni, C: Clock> FastPath for Ugni<N, C> {
     /// A route is the peer's number.
     fn route(&self, peer: Peer) -> Route {

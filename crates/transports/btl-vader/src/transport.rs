@@ -266,6 +266,8 @@ impl Btl for Vader {
     }
 }
 
+impl btl::Rails for Vader {}
+
 impl FastPath for Vader {
     /// A peer's place on the node.
     fn route(&self, peer: Peer) -> Route {

@@ -141,6 +141,8 @@ pub struct Start<'a> {
     pub job: &'a mut dyn Cards,
     /// The parameters in force.
     pub values: &'a mca::Values,
+    /// What is lost on the way is sent again by a layer above ([`crate::Rails`]).
+    pub is_repaired: bool,
     /// This process's doorbell in the memory of its node, in a file that processes beyond the node may map; `None`:
     /// they share no memory.
     pub doorbell: &'a dyn Fn() -> io::Result<Option<SharedDoorbell>>,

@@ -36,7 +36,8 @@
 //! * **Windows.** [`RemoteMemory`] is optional, too: memory registered once for all peers, and atomic operations on it.
 //! * **Opening.** [`Join`]: a transport that processes of several hosts use puts its card before the job's fence and reads
 //!   the others' after it.
-//! * **Ways.** [`Ways`]: a table of transports shows them one by one to a layer that chooses among them for each frame.
+//! * **Ways.** [`Ways`]: a table of transports shows them one by one to a layer that chooses among them for each frame;
+//!   [`Rails`] are the ways of one transport, which may have several and need not keep *Delivery*.
 //! * **Fast verbs.** [`FastPath`] is optional: its methods may do nothing.
 //!
 //! No method blocks. No method allocates on its fast path.
@@ -60,7 +61,7 @@ pub use join::{Cards, Join, Lines, Start};
 pub use poll::{Alone, Bounds, Hub, Receiver, poll};
 pub use remote::{Atomic, Atomics, Flushed, Remote, RemoteMemory};
 pub use suspicion::{Suspects, Suspicion};
-pub use ways::{Way, Ways};
+pub use ways::{MOST_RAILS, Rails, Turn, Way, Ways};
 
 use mem::{PeerBytes, Source, UserMem};
 use std::ops::Range;

@@ -144,6 +144,15 @@ impl Pair {
         self.paths[usize::from(path)].state
     }
 
+    /// Since when the peer has answered by no path, though something waits for an answer.
+    pub fn silent_since(&self) -> Option<Time> {
+        if self.is_flushed() {
+            return None;
+        }
+        let first = self.paths.iter().filter(|path| path.expiries > 0).map(|path| path.first_expiry).min()?;
+        (!self.paths.iter().any(|path| path.was_heard_after(first))).then_some(first)
+    }
+
     /// The transport below has reported that a path leads nowhere. Whether none is left.
     pub fn path_lost(&mut self, path: u8, now: Time) -> bool {
         if let Some(lost) = self.paths.get_mut(usize::from(path))

@@ -1,0 +1,233 @@
+//! Datagrams, many with one system call.
+
+use core::mem::{size_of, zeroed};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6, UdpSocket};
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+/// Datagrams that one call takes at most.
+pub const BATCH: usize = 32;
+
+/// A socket at an address of this host and a free port of `ports` (0: any), which never blocks. The kernel cuts what is longer than
+/// the network takes, so that no length vanishes; its buffers are of `buffer` bytes each, as far as the system allows.
+///
+/// # Errors
+/// The system's, for the last of the ports.
+pub fn bind(address: IpAddr, ports: impl IntoIterator<Item = u16>, buffer: usize) -> io::Result<UdpSocket> {
+    let mut bound = Err(io::ErrorKind::InvalidInput.into());
+    for port in ports {
+        bound = UdpSocket::bind((address, port));
+        if bound.is_ok() {
+            break;
+        }
+    }
+    let socket = bound?;
+    socket.set_nonblocking(true)?;
+    let bytes = i32::try_from(buffer).unwrap_or(i32::MAX);
+    // Less than was asked for is no error.
+    let _ = set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, bytes);
+    let _ = set(&socket, libc::SOL_SOCKET, libc::SO_SNDBUF, bytes);
+    match address {
+        IpAddr::V4(_) => set(&socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DONT)?,
+        IpAddr::V6(_) => set(&socket, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_DONT)?,
+    }
+    Ok(socket)
+}
+
+fn set(socket: &UdpSocket, level: i32, name: i32, value: i32) -> io::Result<()> {
+    // SAFETY: the value is readable and has the length given.
+    let rc = unsafe {
+        libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const value).cast(), size_of::<i32>() as _)
+    };
+    if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Sends the first of `datagrams`, up to [`BATCH`], each to its place; how many the kernel has taken.
+///
+/// # Errors
+/// The system's, about the first of them; `WouldBlock` where there is no room.
+pub fn send_many<'a>(
+    socket: BorrowedFd<'_>,
+    datagrams: impl Iterator<Item = (&'a [u8], SocketAddr)>,
+) -> io::Result<usize> {
+    // SAFETY: structures of C without references, for which all zeros are a value.
+    let mut places: [libc::sockaddr_storage; BATCH] = unsafe { zeroed() };
+    // SAFETY: as above.
+    let mut pieces: [libc::iovec; BATCH] = unsafe { zeroed() };
+    // SAFETY: as above.
+    let mut messages: [libc::mmsghdr; BATCH] = unsafe { zeroed() };
+    let mut count = 0;
+    for (bytes, to) in datagrams.take(BATCH) {
+        let length = store(&mut places[count], to);
+        pieces[count] = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
+        let header = &mut messages[count].msg_hdr;
+        header.msg_name = (&raw mut places[count]).cast();
+        header.msg_namelen = length;
+        header.msg_iov = &raw mut pieces[count];
+        header.msg_iovlen = 1;
+        count += 1;
+    }
+    // SAFETY: the first `count` messages name places and pieces on this stack frame, and bytes that are borrowed for the call; the
+    // kernel only reads them.
+    let sent = unsafe {
+        libc::sendmmsg(socket.as_raw_fd(), messages.as_mut_ptr(), count as _, libc::MSG_NOSIGNAL as _)
+    };
+    if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(sent as usize) }
+}
+
+/// Memory for what one call receives.
+#[derive(Debug)]
+pub struct Received {
+    memory: Box<[u8]>,
+    each: usize,
+    /// Length and sender of each.
+    got: Vec<(usize, SocketAddr)>,
+}
+
+impl Received {
+    /// Memory for [`BATCH`] datagrams of `each` bytes. What is longer arrives as one of length 0.
+    pub fn new(each: usize) -> Received {
+        Received { memory: vec![0; each * BATCH].into(), each, got: Vec::with_capacity(BATCH) }
+    }
+
+    /// How many datagrams there are.
+    pub fn len(&self) -> usize {
+        self.got.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.got.is_empty()
+    }
+
+    /// One of them, and who sent it, as it claims.
+    pub fn datagram(&mut self, at: usize) -> (&mut [u8], SocketAddr) {
+        let (length, from) = self.got[at];
+        (&mut self.memory[at * self.each..at * self.each + length], from)
+    }
+
+    /// Replaces what is there by what has come.
+    ///
+    /// # Errors
+    /// The system's; nothing is there then. Nothing that has come is no error.
+    pub fn receive(&mut self, socket: BorrowedFd<'_>) -> io::Result<()> {
+        self.got.clear();
+        // SAFETY: structures of C without references, for which all zeros are a value.
+        let mut places: [libc::sockaddr_storage; BATCH] = unsafe { zeroed() };
+        // SAFETY: as above.
+        let mut pieces: [libc::iovec; BATCH] = unsafe { zeroed() };
+        // SAFETY: as above.
+        let mut messages: [libc::mmsghdr; BATCH] = unsafe { zeroed() };
+        for (at, space) in self.memory.chunks_exact_mut(self.each).enumerate() {
+            pieces[at] = libc::iovec { iov_base: space.as_mut_ptr().cast(), iov_len: space.len() };
+            let header = &mut messages[at].msg_hdr;
+            header.msg_name = (&raw mut places[at]).cast();
+            header.msg_namelen = size_of::<libc::sockaddr_storage>() as _;
+            header.msg_iov = &raw mut pieces[at];
+            header.msg_iovlen = 1;
+        }
+        // SAFETY: every message names a place on this stack frame and space of `memory`, which is borrowed for the call.
+        let got = unsafe {
+            let (fd, flags) = (socket.as_raw_fd(), libc::MSG_DONTWAIT as _);
+            libc::recvmmsg(fd, messages.as_mut_ptr(), BATCH as _, flags, core::ptr::null_mut())
+        };
+        if got < 0 {
+            let error = io::Error::last_os_error();
+            let passes = matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted);
+            return if passes { Ok(()) } else { Err(error) };
+        }
+        for (message, place) in messages.iter().zip(&places).take(got as usize) {
+            let is_cut = message.msg_hdr.msg_flags & libc::MSG_TRUNC != 0;
+            let length = if is_cut { 0 } else { (message.msg_len as usize).min(self.each) };
+            self.got.push((length, load(place)));
+        }
+        Ok(())
+    }
+}
+
+/// Writes an address as the kernel reads it; its length.
+fn store(place: &mut libc::sockaddr_storage, address: SocketAddr) -> libc::socklen_t {
+    let place = (&raw mut *place).cast::<u8>();
+    match address {
+        SocketAddr::V4(address) => {
+            // SAFETY: a structure of C without references, for which all zeros are a value.
+            let mut inet: libc::sockaddr_in = unsafe { zeroed() };
+            inet.sin_family = libc::AF_INET as _;
+            inet.sin_port = address.port().to_be();
+            inet.sin_addr.s_addr = u32::from_ne_bytes(address.ip().octets());
+            // SAFETY: `sockaddr_storage` is as large and as strictly aligned as any address.
+            unsafe { place.cast::<libc::sockaddr_in>().write(inet) };
+            size_of::<libc::sockaddr_in>() as _
+        }
+        SocketAddr::V6(address) => {
+            // SAFETY: a structure of C without references, for which all zeros are a value.
+            let mut inet: libc::sockaddr_in6 = unsafe { zeroed() };
+            inet.sin6_family = libc::AF_INET6 as _;
+            inet.sin6_port = address.port().to_be();
+            inet.sin6_addr.s6_addr = address.ip().octets();
+            inet.sin6_scope_id = address.scope_id();
+            // SAFETY: as above.
+            unsafe { place.cast::<libc::sockaddr_in6>().write(inet) };
+            size_of::<libc::sockaddr_in6>() as _
+        }
+    }
+}
+
+/// The address that the kernel wrote; one that is neither IPv4 nor IPv6 is none of any host.
+fn load(place: &libc::sockaddr_storage) -> SocketAddr {
+    let at = (&raw const *place).cast::<u8>();
+    match i32::from(place.ss_family) {
+        libc::AF_INET => {
+            // SAFETY: an address of this family is a `sockaddr_in`, and the place is large and aligned enough for any.
+            let inet = unsafe { at.cast::<libc::sockaddr_in>().read() };
+            let ip = Ipv4Addr::from(inet.sin_addr.s_addr.to_ne_bytes());
+            SocketAddr::V4(SocketAddrV4::new(ip, u16::from_be(inet.sin_port)))
+        }
+        libc::AF_INET6 => {
+            // SAFETY: as above, a `sockaddr_in6`.
+            let inet = unsafe { at.cast::<libc::sockaddr_in6>().read() };
+            let ip = Ipv6Addr::from(inet.sin6_addr.s6_addr);
+            let (port, scope) = (u16::from_be(inet.sin6_port), inet.sin6_scope_id);
+            SocketAddr::V6(SocketAddrV6::new(ip, port, 0, scope))
+        }
+        _ => SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BATCH, Received, bind, send_many};
+    use std::net::IpAddr;
+    use std::os::fd::AsFd;
+
+    #[test]
+    fn many_datagrams_go_and_come_at_once() {
+        for address in ["127.0.0.1", "::1"] {
+            let address: IpAddr = address.parse().unwrap();
+            let Ok(one) = bind(address, [0], 1 << 20) else { continue };
+            let other = bind(address, [0], 1 << 20).unwrap();
+            let to = other.local_addr().unwrap();
+            let bodies: Vec<Vec<u8>> = (0..2 * BATCH).map(|at| vec![at as u8; at * 10]).collect();
+            let mut sent = 0;
+            while sent < bodies.len() {
+                let rest = bodies[sent..].iter().map(|body| (body.as_slice(), to));
+                sent += send_many(one.as_fd(), rest).unwrap();
+            }
+            let mut received = Received::new(400);
+            let mut seen = 0;
+            while seen < bodies.len() {
+                received.receive(other.as_fd()).unwrap();
+                for at in 0..received.len() {
+                    let (bytes, from) = received.datagram(at);
+                    assert_eq!(from, one.local_addr().unwrap());
+                    // What does not fit is empty.
+                    assert_eq!(bytes.len(), if seen * 10 > 400 { 0 } else { seen * 10 });
+                    assert!(bytes.iter().all(|&byte| byte == seen as u8));
+                    seen += 1;
+                }
+            }
+            received.receive(other.as_fd()).unwrap();
+            assert!(received.is_empty());
+        }
+    }
+}
