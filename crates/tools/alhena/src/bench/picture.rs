@@ -41,6 +41,8 @@ pub enum Over {
     Bytes,
     /// Numbers of ranks.
     Ranks,
+    /// One of so many frames that is lost.
+    LostOf,
 }
 
 impl Over {
@@ -48,13 +50,14 @@ impl Over {
         match self {
             Over::Bytes => "message size [bytes]",
             Over::Ranks => "ranks",
+            Over::LostOf => "frames of which one is lost",
         }
     }
 
     fn label(self, value: f64) -> String {
         match self {
             Over::Bytes => size_label(value),
-            Over::Ranks => value.to_string(),
+            Over::Ranks | Over::LostOf => value.to_string(),
         }
     }
 }

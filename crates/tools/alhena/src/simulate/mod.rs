@@ -2,6 +2,7 @@
 
 mod applications;
 mod calibrate;
+mod data_reliability;
 mod machine;
 mod many_ranks;
 mod memory;
@@ -48,6 +49,8 @@ enum Topic {
     Replay(replay::Replay),
     /// Red Storm and the XT4: message layers over Portals, beside the papers' figures
     Seastar(seastar::Seastar),
+    /// Data reliability (pml dr) over paths that lose, repeat, damage, stall and die
+    Dr(data_reliability::DataReliability),
     /// Registered memory of a rank against the size of the job
     Memory(memory::Memory),
     /// The costs with their sources, the fit to three of the paper's points, and what it hangs on
@@ -68,6 +71,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
         Topic::Amg(topic) => topic.run(),
         Topic::Replay(topic) => topic.run(),
         Topic::Seastar(topic) => topic.run(),
+        Topic::Dr(topic) => topic.run(),
         Topic::Memory(topic) => topic.run(),
         Topic::Calibrate(topic) => topic.run(),
     }

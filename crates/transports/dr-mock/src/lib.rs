@@ -1,4 +1,8 @@
-//! The simulator: events in order of time, and an oracle of what was sent.
+//! Two processes under data reliability and the paths between them, on virtual time: events in order of time, faults that follow from
+//! a seed, and an oracle of what was sent. For tests of `dr` and for `alhena sim dr`.
+//!
+//! What arrives twice, damaged or not at all is a panic: the machine has broken its promise.
+#![forbid(unsafe_code)]
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -6,8 +10,11 @@ use std::collections::BinaryHeap;
 use chance::Rng;
 use dr::{Config, Full, Names, Pair, PathConfig, Port, Taken, Time};
 
+/// One microsecond.
 pub const MICROSECOND: Time = 1_000;
+/// One millisecond.
 pub const MILLISECOND: Time = 1_000_000;
+/// One second.
 pub const SECOND: Time = 1_000_000_000;
 
 const JOB: u64 = 77;
@@ -17,16 +24,22 @@ const WAY: Time = 10 * MICROSECOND;
 /// A path is cut from a time to another; whether from process 0 to 1, and back.
 #[derive(Clone, Copy, Debug)]
 pub struct Cut {
+    /// The path.
     pub path: u8,
+    /// Its first moment.
     pub from: Time,
+    /// The moment at which it is over.
     pub to: Time,
+    /// From process 0 to 1, and back.
     pub directions: [bool; 2],
 }
 
 /// What happens to frames.
 #[derive(Clone, Debug, Default)]
 pub struct Faults {
+    /// Probability with which a frame is lost.
     pub loss: f64,
+    /// It arrives twice.
     pub twice: f64,
     /// One bit of the frame changes.
     pub damage: f64,
@@ -34,11 +47,13 @@ pub struct Faults {
     pub late: f64,
     /// This bit of the first departure of each frame of data or acknowledgement changes, if it has so many.
     pub damaged_bit: Option<u64>,
+    /// When paths carry nothing.
     pub cuts: Vec<Cut>,
 }
 
 /// A process.
 pub struct End {
+    /// Its side of the traffic.
     pub pair: Pair,
     /// Numbers of messages that were sent and are to be.
     sent: u64,
@@ -61,7 +76,9 @@ struct Frame {
 
 /// All of it.
 pub struct World {
+    /// The virtual time.
     pub now: Time,
+    /// The two processes.
     pub ends: Vec<End>,
     /// Between two messages of a process.
     pub pause: Time,
@@ -148,6 +165,10 @@ fn message(from: usize, number: u64, most: usize) -> (Vec<u64>, Vec<u8>) {
 }
 
 impl World {
+    /// Two processes that have sent nothing.
+    ///
+    /// # Panics
+    /// There is no path.
     pub fn new(seed: u64, config: Config, paths: &[PathConfig], faults: Faults) -> World {
         let end = |me: u32| End {
             pair: Pair::new(config, Names { me, peer: 1 - me, job: JOB }, paths),
@@ -170,11 +191,15 @@ impl World {
     }
 
     /// Each process sends so many messages, and all have arrived before the time.
+    ///
+    /// # Panics
+    /// They have not.
     pub fn run(&mut self, messages: u64, until: Time) {
         self.begin(messages);
         self.finish(until);
     }
 
+    /// Each process is to send so many messages.
     pub fn begin(&mut self, messages: u64) {
         for end in &mut self.ends {
             end.to_send = messages;
@@ -182,12 +207,17 @@ impl World {
         }
     }
 
+    /// Lets time pass.
     pub fn go_on_until(&mut self, time: Time) {
         while self.now < time {
             self.step(time);
         }
     }
 
+    /// Lets time pass until all has arrived and is acknowledged.
+    ///
+    /// # Panics
+    /// That takes longer than until a time.
     pub fn finish(&mut self, until: Time) {
         while !self.is_over() {
             assert!(

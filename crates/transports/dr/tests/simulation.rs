@@ -1,9 +1,7 @@
 //! Two processes and the paths between them, on virtual time, with faults that follow from a seed.
 
-mod world;
-
 use dr::{Config, PathConfig, PathState};
-use world::{Cut, Faults, MILLISECOND, SECOND, World};
+use dr_mock::{Cut, Faults, MILLISECOND, SECOND, World, frames_of};
 
 /// Seeds of each test. The long form of the suite sets more.
 fn seeds() -> u64 {
@@ -165,7 +163,7 @@ fn lies_change_nothing() {
         (Config::default(), 78, 3),
         (Config { first_sequence: 900, ..Config::default() }, 77, 3),
     ] {
-        let frames = world::frames_of(config, job, sent);
+        let frames = frames_of(config, job, sent);
         for (header, body) in frames {
             let before = world.ends[1].pair.counts();
             let taken = world.ends[1].pair.take(1, 0, &header, &body);
