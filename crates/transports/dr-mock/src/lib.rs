@@ -210,7 +210,8 @@ impl World {
     /// Lets time pass.
     pub fn go_on_until(&mut self, time: Time) {
         while self.now < time {
-            self.step(time);
+            self.turns();
+            self.pass(time);
         }
     }
 
@@ -219,13 +220,17 @@ impl World {
     /// # Panics
     /// That takes longer than until a time.
     pub fn finish(&mut self, until: Time) {
-        while !self.is_over() {
+        loop {
+            self.turns();
+            if self.is_over() {
+                return;
+            }
             assert!(
                 self.now < until,
                 "it does not end: {:?}",
                 self.ends.iter().map(|end| &end.pair).collect::<Vec<_>>()
             );
-            self.step(until);
+            self.pass(until);
         }
     }
 
@@ -234,11 +239,15 @@ impl World {
         self.ends.iter().all(|end| over(end) && end.got.iter().all(|&got| got))
     }
 
-    /// Lets both processes do what they can, then goes to the next time at which something happens.
-    fn step(&mut self, until: Time) {
+    /// Lets both processes do what they can.
+    fn turns(&mut self) {
         for at in 0..2 {
             self.turn(at);
         }
+    }
+
+    /// Goes to the next time at which something happens.
+    fn pass(&mut self, until: Time) {
         let mut next = until;
         for end in &self.ends {
             let mut wake = end.pair.deadline().unwrap_or(until);
