@@ -109,8 +109,8 @@ macro_rules! entries {
     (@ [$($export:tt)*] [$number:expr] $name:ident () ($($rest:ident)*) ($($argument:ident: $type:ident,)*)) => {
         $($export)*
         pub(super) unsafe extern "C-unwind" fn $name($($argument: $type),*) -> i32 {
-            const COUNT: usize = [$(stringify!($argument)),*].len() as usize;
-            let mut laid_out = LaidOut::new($number, &[$($argument as usize),*] as &[usize; COUNT]);
+            let arguments: &[usize] = &[$($argument as usize),*];
+            let mut laid_out = LaidOut::new($number, arguments);
             // SAFETY: the frame has all arguments; the library's function of this name takes them.
             unsafe {
                 let real = crate::enter(&mut laid_out.frame);
