@@ -67,8 +67,12 @@ fn copy(from: UserMem, to: UserMem) {
 /// Others see what operations before this do before what operations after this see.
 #[inline(always)]
 pub(super) fn order() {
-    // An exchange is the fastest instruction that does it; no other thread sees the word.
+    // On x86-64 an exchange is the fastest instruction that does it; no other thread sees the word. Elsewhere it orders no store
+    // against a later load of other memory.
+    #[cfg(target_arch = "x86_64")]
     std::hint::black_box(AtomicU32::new(0).swap(1, Ordering::SeqCst));
+    #[cfg(not(target_arch = "x86_64"))]
+    std::sync::atomic::fence(Ordering::SeqCst);
 }
 
 /// The data of the origin and the place at the target, if all is as the fast paths want it.
