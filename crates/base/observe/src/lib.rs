@@ -139,40 +139,43 @@ impl Section {
     /// The owner: who it is. `level`: the thread level in force, as the ABI numbers it.
     pub fn announce(&self, rank: u32, level: i32) {
         self.header(at::RANK).store(rank.into(), Relaxed);
-        self.header(at::PID).store(std::process::id().into(), Relaxed);
         self.header(at::LEVEL).store(level as u64, Relaxed);
+        // Release: pairs with the Acquire in `pid`.
+        self.header(at::PID).store(std::process::id().into(), Release);
     }
 
     /// The owner: when waits count as long, in milliseconds, and whether a dead-lock ends the job. Waits are shown from then on.
     pub fn find_deadlocks(&self, after: Duration, ends: bool) {
         self.header(at::DEADLOCK_ENDS).store(ends.into(), Relaxed);
-        self.header(at::DEADLOCK_AFTER).store(after.as_millis() as u64, Relaxed);
+        // Release: pairs with the Acquire in `deadlocks`.
+        self.header(at::DEADLOCK_AFTER).store(after.as_millis() as u64, Release);
     }
 
     /// What [`Section::find_deadlocks`] has set; `None`: dead-locks are not looked for.
     pub fn deadlocks(&self) -> Option<(Duration, bool)> {
-        let after = self.header(at::DEADLOCK_AFTER).load(Relaxed);
+        let after = self.header(at::DEADLOCK_AFTER).load(Acquire);
         let ends = self.header(at::DEADLOCK_ENDS).load(Relaxed) != 0;
         (after != 0).then(|| (Duration::from_millis(after), ends))
     }
 
     /// The owner: what it does.
     pub fn set_state(&self, state: State) {
-        self.header(at::STATE).store(state as u64, Relaxed);
+        // Release: pairs with the Acquire in `state`; what the rank has announced before is seen then.
+        self.header(at::STATE).store(state as u64, Release);
     }
 
     /// What it does.
     pub fn state(&self) -> State {
-        match self.header(at::STATE).load(Relaxed) {
+        match self.header(at::STATE).load(Acquire) {
             1 => State::Running,
             2 => State::Finalized,
             _ => State::Before,
         }
     }
 
-    /// Its process id in its own pid namespace; 0: it has not announced itself.
+    /// Its process id in its own pid namespace; 0: it has not announced itself. Rank and level are there once this is.
     pub fn pid(&self) -> i32 {
-        self.header(at::PID).load(Relaxed) as i32
+        self.header(at::PID).load(Acquire) as i32
     }
 
     /// Its rank in the job.

@@ -1,7 +1,7 @@
 //! What a rank shows of itself while a tool looks: counts, and the messages and requests that are not done.
 //!
 //! ```text
-//!   │ ASK │ ANSWERED │ at │ counts: FIGURES │ blocked: threads, their beginnings, total │ of each kind, and of lines: how many │ lines: LINES x 4 │
+//!   │ ASK │ ANSWERED │ at │ counts: FIGURES │ blocked: threads and their beginnings, total │ of each kind, and of lines: how many │ lines: LINES x 4 │
 //! ```
 //! **Asking.** ASK is the one word that a rank does not write: a reader puts a number there, another one each time, and 0 when it
 //! looks no more ([`OWN`] where the rank measures its waits for itself). The rank answers where it makes progress, and where it has slept for long; a rank that computes does not.
@@ -20,7 +20,7 @@ pub const LINES: usize = 120;
 
 const HEAD: usize = 3;
 const FIGURES: usize = 3;
-const BLOCKED: usize = 3;
+const BLOCKED: usize = 2;
 const COUNTS: usize = ENTRIES.len() + 1;
 const LINE: usize = 4;
 
@@ -209,31 +209,44 @@ fn read_line(words: &[u64]) -> Option<Line> {
     })
 }
 
+/// Bits that count the threads that wait; above them are their beginnings in microseconds, added up without their carry.
+const THREADS: u32 = 16;
+
+/// One thread, and when it began. In one word, so that a reader has as many threads as beginnings.
+fn since_word(since: u64) -> u64 {
+    1 + ((since / 1000) << THREADS)
+}
+
 /// The owner, any thread: it begins to wait at `now`.
 pub fn begin_blocked(words: &[AtomicU64], now: u64) {
-    let [threads, since, _] = blocked(words);
-    since.fetch_add(now, Relaxed);
-    threads.fetch_add(1, Relaxed);
+    let [waiting, _] = blocked(words);
+    waiting.fetch_add(since_word(now), Relaxed);
 }
 
 /// The owner, the thread that began to wait at `since`: it goes on at `now`.
 pub fn end_blocked(words: &[AtomicU64], since: u64, now: u64) {
-    let [threads, beginnings, total] = blocked(words);
-    threads.fetch_sub(1, Relaxed);
-    beginnings.fetch_sub(since, Relaxed);
+    let [waiting, total] = blocked(words);
     total.fetch_add(now.saturating_sub(since), Relaxed);
+    // Release: pairs with the Acquire in `blocked_until`; who no longer finds the thread finds its time in the total.
+    waiting.fetch_sub(since_word(since), Release);
 }
 
-/// How many threads wait at `now`, and nanoseconds for which threads have waited while tools looked; a few more or less while the
-/// owner writes.
+/// How many threads wait at `now`, and nanoseconds for which threads have waited while tools looked. A wait that ends meanwhile
+/// may count twice this time.
 pub fn blocked_until(words: &[AtomicU64], now: u64) -> (u64, u64) {
-    let [threads, since, total] = blocked(words).map(|word| word.load(Relaxed));
-    (threads, total.wrapping_add(threads.wrapping_mul(now)).wrapping_sub(since))
+    let [waiting, total] = blocked(words);
+    // Acquire: what the total lacks is still among the waiting.
+    let waiting = waiting.load(Acquire);
+    let threads = waiting & ((1 << THREADS) - 1);
+    let lasted = (now / 1000).wrapping_mul(threads).wrapping_sub(waiting >> THREADS) << THREADS >> THREADS;
+    // What a reader's clock read before the last thread began is no time.
+    let lasted = if lasted >> (63 - THREADS) == 0 { lasted } else { 0 };
+    (threads, total.load(Relaxed).wrapping_add(lasted * 1000))
 }
 
 fn blocked(words: &[AtomicU64]) -> [&AtomicU64; BLOCKED] {
-    let [_, _, [first, second, third], ..] = parts(words) else { unreachable!("the words are as many") };
-    [first, second, third]
+    let [_, _, [first, second], ..] = parts(words) else { unreachable!("the words are as many") };
+    [first, second]
 }
 
 #[cfg(test)]
@@ -303,12 +316,38 @@ mod tests {
     #[test]
     fn waits_of_several_threads_add_up() {
         let words = empty();
-        begin_blocked(&words, 100);
-        begin_blocked(&words, 110);
-        assert_eq!(blocked_until(&words, 120), (2, 30));
-        end_blocked(&words, 100, 130);
-        assert_eq!(blocked_until(&words, 140), (1, 60));
-        end_blocked(&words, 110, 140);
-        assert_eq!(blocked_until(&words, 200), (0, 60));
+        begin_blocked(&words, 100_000);
+        begin_blocked(&words, 110_000);
+        assert_eq!(blocked_until(&words, 120_000), (2, 30_000));
+        end_blocked(&words, 100_000, 130_000);
+        assert_eq!(blocked_until(&words, 140_000), (1, 60_000));
+        end_blocked(&words, 110_000, 140_000);
+        assert_eq!(blocked_until(&words, 200_000), (0, 60_000));
+        // The beginnings are added up without their carry, and a reader's clock may be behind.
+        let late = u64::MAX / 3;
+        (0..5).for_each(|_| begin_blocked(&words, late));
+        assert_eq!(blocked_until(&words, late + 2_000), (5, 60_000 + 10_000));
+        assert_eq!(blocked_until(&words, late - 2_000), (5, 60_000));
+    }
+
+    #[test]
+    fn threads_and_beginnings_are_read_together() {
+        let words = empty();
+        let over = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for now in (1_000_000_000..).step_by(1000).take(20_000) {
+                    begin_blocked(&words, now);
+                    end_blocked(&words, now, now + 1000);
+                }
+                over.store(true, Release);
+            });
+            while !over.load(Acquire) {
+                let (threads, waited) = blocked_until(&words, 1_020_001_000);
+                // All of the waits, and the longest twice.
+                assert!(threads <= 1 && waited <= 20_000 * 1000 + 20_001_000, "{waited}");
+            }
+        });
+        assert_eq!(blocked_until(&words, 0), (0, 20_000 * 1000));
     }
 }

@@ -1,7 +1,10 @@
 //! What any thread may ask at any time, also while another one is inside MPI (MPI-5.0 section 11.4.1): words that are
 //! read without the lock of the state.
 
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicBool, AtomicI32, AtomicUsize,
+    Ordering::{Acquire, Relaxed, Release},
+};
 
 /// The facts of this process. They change under the lock of the state.
 pub(crate) static FACTS: Facts = Facts {
@@ -24,14 +27,14 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Whether `MPI_Init` was called.
+    /// Whether `MPI_Init` was called. A thread that reads that it was also sees that the library runs.
     pub fn is_initialized(&self) -> bool {
-        self.initialized.load(Relaxed)
+        self.initialized.load(Acquire)
     }
 
     /// Whether `MPI_Finalize` was called.
     pub fn is_finalized(&self) -> bool {
-        self.finalized.load(Relaxed)
+        self.finalized.load(Acquire)
     }
 
     /// The thread level in force.
@@ -46,12 +49,12 @@ impl Facts {
 
     /// `MPI_Init` was called.
     pub fn initialize(&self) {
-        self.initialized.store(true, Relaxed);
+        self.initialized.store(true, Release);
     }
 
     /// `MPI_Finalize` was called.
     pub fn finalize(&self) {
-        self.finalized.store(true, Relaxed);
+        self.finalized.store(true, Release);
     }
 
     /// The calling thread has joined the job.

@@ -20,16 +20,17 @@ static RANGES: [[AtomicUsize; 2]; SHIMS.len()] = [const { [const { AtomicUsize::
 pub fn find_shims() {
     for (name, [begin, end]) in SHIMS.iter().zip(&RANGES) {
         if let Some(module) = platform::image::library(name) {
-            // Relaxed: a place is asked for after this has returned in the same thread, or for the next call.
             end.store(module.range.end as usize, Ordering::Relaxed);
-            begin.store(module.range.start as usize, Ordering::Relaxed);
+            // Release: another thread that reads the beginning reads the end that belongs to it.
+            begin.store(module.range.start as usize, Ordering::Release);
         }
     }
 }
 
 fn is_in_shim(address: usize) -> bool {
     let contains = |[begin, end]: &[AtomicUsize; 2]| {
-        (begin.load(Ordering::Relaxed)..end.load(Ordering::Relaxed)).contains(&address)
+        let begin = begin.load(Ordering::Acquire);
+        begin != 0 && (begin..end.load(Ordering::Relaxed)).contains(&address)
     };
     RANGES.iter().any(contains)
 }
