@@ -312,7 +312,7 @@ mod tests {
     fn families_are_known_by_what_their_launcher_says() {
         assert_eq!(Family::of("mpiexec (Open MPI) 5.0.11\n\nReport bugs"), Family::OpenMpi);
         assert_eq!(Family::of("HYDRA build details:\n    Version:   5.0.2\n"), Family::Mpich);
-        assert_eq!(Family::of("mpiexec (Alhena) 0.1.0"), Family::Alhena);
+        assert_eq!(Family::of("mpiexec (Alhena) 0.2.0"), Family::Alhena);
         assert_eq!(version_in("HYDRA build details:\n    Version:      5.0.2\n"), "5.0.2");
     }
 
