@@ -227,7 +227,7 @@ pub fn begin_blocked(words: &[AtomicU64], now: u64) {
 pub fn end_blocked(words: &[AtomicU64], since: u64, now: u64) {
     let [waiting, total] = blocked(words);
     total.fetch_add(now.saturating_sub(since), Relaxed);
-    // Release: pairs with the Acquire in `blocked_until`; who no longer finds the thread finds its time in the total.
+    // Release: pairs with the Acquire in `blocked_until`; a reader that no longer finds the thread finds its time in the total.
     waiting.fetch_sub(since_word(since), Release);
 }
 
