@@ -6,7 +6,7 @@ import signal
 import subprocess
 import time
 
-from harness import MPIEXEC, RANK, environment, expect, finish, job, start
+from harness import MPIEXEC, RANK, Skip, environment, expect, finish, job, start
 
 
 def cases():
@@ -29,6 +29,7 @@ def cases():
         ("a reader that stops does not hide a death", reader_stops),
         ("on a terminal nothing is lost before an abort", terminal),
         ("a prompt without newline shows on a terminal", prompt),
+        ("a terminal where no pseudo-terminal can be had", no_further_terminal),
         ("a prompt without newline passes a pipe", piped_prompt),
         ("lines cut by a full buffer stay whole", cut_lines),
     ]
@@ -165,10 +166,10 @@ def reader_stops():
     expect(result.code == 137 and "rank 1" in result.err, result.code)
 
 
-def on_terminal(*arguments, typed=b""):
-    """Runs mpiexec on a pseudo-terminal; returns its exit code and what the terminal showed."""
+def on_terminal(*arguments, typed=b"", around=()):
+    """Runs mpiexec on a pseudo-terminal, by the command `around`; returns its exit code and what the terminal showed."""
     ours, theirs = pty.openpty()
-    process = subprocess.Popen([MPIEXEC, *map(str, arguments)], stdin=theirs, stdout=theirs, stderr=theirs,
+    process = subprocess.Popen([*around, MPIEXEC, *map(str, arguments)], stdin=theirs, stdout=theirs, stderr=theirs,
                                env=environment(), start_new_session=True)
     os.close(theirs)
     text = b""
@@ -202,6 +203,16 @@ def prompt():
     code, text = on_terminal("-n", 2, "sh", "-c", "[ $PMI_RANK = 1 ] || { printf 'name? '; read name; echo got $name; }",
                              typed=b"alhena\n")
     expect(code == 0 and "name? " in text and "got alhena" in text, (code, text))
+
+
+def no_further_terminal():
+    if os.getuid() != 0:
+        raise Skip("only root can hide /dev/ptmx")
+    around = ["unshare", "-m", "sh", "-c", 'mount --bind /dev/null /dev/ptmx && exec "$0" "$@"']
+    code, text = on_terminal("-n", 2, RANK, "init", "print=x\n", "finalize", around=around)
+    if "unshare:" in text or "mount:" in text:
+        raise Skip("no mount namespaces")
+    expect(code == 0 and text == "x\nx\n", (code, text))
 
 
 def piped_prompt():

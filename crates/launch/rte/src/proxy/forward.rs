@@ -72,7 +72,8 @@ impl Proxy {
         let console = (file.is_none() || output.copy).then_some(channel.min(self.writers.len() - 1));
         let terminal = console.map(|which| &self.writers[which]).filter(|writer| writer.is_terminal());
         let (reader, writer) = match terminal {
-            Some(terminal) => pty::open(terminal.size())?,
+            // A container may have no pseudo-terminals, an emulated one none that can be set: the output then comes by blocks.
+            Some(terminal) => pty::open(terminal.size()).or_else(|_| pipe_with(PipeFlags::CLOEXEC))?,
             None => pipe_with(PipeFlags::CLOEXEC)?,
         };
         rustix::io::ioctl_fionbio(&reader, true)?;
