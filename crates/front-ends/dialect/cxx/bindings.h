@@ -18,6 +18,18 @@
 
 namespace MPI {
 
+// A function of the C library of this ABI, whatever has its name in front of that.
+__attribute__((visibility("hidden"))) void *below(const char *name);
+
+#define BELOW(function) \
+    ([]() -> decltype(&function) { \
+        static void *const found = MPI::below(#function); \
+        return reinterpret_cast<decltype(&function)>(found); \
+    }())
+
+// The second name of a function.
+#define ALIAS(function) __attribute__((alias(#function)))
+
 typedef MPI_Aint Aint;
 typedef MPI_Offset Offset;
 

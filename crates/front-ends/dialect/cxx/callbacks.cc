@@ -261,6 +261,10 @@ void Register_datarep(const char *name, MPI_Datarep_conversion_function *read, M
                       void *own) {
     MPI_Register_datarep(name, read, write, extends, new Form{nullptr, nullptr, extent, own});
 }
+#else
+// Offsets are long in MPICH's, and long long in Intel's.
+extern "C" void _ZN3MPI16Register_datarepEPKcPFiPvRNS_8DatatypeEiS2_xS2_ES6_PFiRKS3_RlS2_ES2_(const char *, Converts *, Converts *, Extends *, void *)
+    ALIAS(_ZN3MPI16Register_datarepEPKcPFiPvRNS_8DatatypeEiS2_lS2_ES6_PFiRKS3_RlS2_ES2_);
 #endif
 
 } // namespace MPI

@@ -1,5 +1,6 @@
 // Open MPI's C functions as its C++ bindings need them: one that fails throws, where MPI::ERRORS_THROW_EXCEPTIONS is the error
-// handler. Inline functions that were compiled into programs do not look at what a C function returns.
+// handler. Inline functions that were compiled into programs do not look at what a C function returns. Both names of a function are
+// here, since a tool that has MPI_X calls PMPI_X.
 #ifndef DIALECT_MPICH
 #include "bindings.h"
 

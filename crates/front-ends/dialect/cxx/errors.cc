@@ -4,6 +4,7 @@
 // and the exception is thrown when the C function has returned: by Open MPI's (calls.cc), or by what MPICH's bindings call then.
 #include "bindings.h"
 
+#include <dlfcn.h>
 #include <mutex>
 
 namespace MPI {
@@ -37,6 +38,17 @@ Stands<MPI_Win> of_wins;
 Stands<MPI_File> of_files;
 
 } // namespace
+
+void *below(const char *name) {
+#ifdef DIALECT_MPICH
+    const char *library = "libmpi.so.12";
+#else
+    const char *library = "libmpi.so.40";
+#endif
+    // Loaded, since this library needs it; never closed.
+    static void *const loaded = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+    return dlsym(loaded ? loaded : RTLD_NEXT, name);
+}
 
 // An error that was noted, as an exception.
 void throw_noted() {
@@ -72,17 +84,20 @@ using namespace MPI;
 
 // The program sees one handler for all kinds of objects.
 #define HANDLERS(Kind, Handle, stands) \
-    int MPI_##Kind##_set_errhandler(Handle object, MPI_Errhandler handler) { \
-        return PMPI_##Kind##_set_errhandler(object, handler == THROWS ? stands.get(PMPI_##Kind##_create_errhandler) : handler); \
+    int PMPI_##Kind##_set_errhandler(Handle object, MPI_Errhandler handler) { \
+        MPI_Errhandler in_c = handler == THROWS ? stands.get(PMPI_##Kind##_create_errhandler) : handler; \
+        return BELOW(PMPI_##Kind##_set_errhandler)(object, in_c); \
     } \
-    int MPI_##Kind##_get_errhandler(Handle object, MPI_Errhandler *handler) { \
-        int code = PMPI_##Kind##_get_errhandler(object, handler); \
+    int PMPI_##Kind##_get_errhandler(Handle object, MPI_Errhandler *handler) { \
+        int code = BELOW(PMPI_##Kind##_get_errhandler)(object, handler); \
         if (code == MPI_SUCCESS && stands.is(*handler)) { \
-            PMPI_Errhandler_free(handler); \
+            BELOW(PMPI_Errhandler_free)(handler); \
             *handler = THROWS; \
         } \
         return code; \
-    }
+    } \
+    int MPI_##Kind##_set_errhandler(Handle object, MPI_Errhandler handler) ALIAS(PMPI_##Kind##_set_errhandler); \
+    int MPI_##Kind##_get_errhandler(Handle object, MPI_Errhandler *handler) ALIAS(PMPI_##Kind##_get_errhandler);
 
 extern "C" {
 
@@ -90,10 +105,12 @@ HANDLERS(Comm, MPI_Comm, of_comms)
 HANDLERS(Win, MPI_Win, of_wins)
 HANDLERS(File, MPI_File, of_files)
 
-int MPI_Errhandler_free(MPI_Errhandler *handler) {
-    if (!handler || *handler != THROWS) return PMPI_Errhandler_free(handler);
+int PMPI_Errhandler_free(MPI_Errhandler *handler) {
+    if (!handler || *handler != THROWS) return BELOW(PMPI_Errhandler_free)(handler);
     *handler = MPI_ERRHANDLER_NULL;
     return MPI_SUCCESS;
 }
+
+int MPI_Errhandler_free(MPI_Errhandler *handler) ALIAS(PMPI_Errhandler_free);
 
 }

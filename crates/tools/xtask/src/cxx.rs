@@ -103,10 +103,11 @@ fn calls(table: &Table) -> String {
             continue;
         }
         let names: Vec<&str> = function.arguments.iter().map(|argument| argument.name.as_str()).collect();
-        let prototype = c::prototype(entry, "MPI_");
+        let (outer, inner) = (c::prototype(entry, "MPI_"), c::prototype(entry, "PMPI_"));
         // One whose handler was called at the program's wish has succeeded.
         let thrown = if name.ends_with("_call_errhandler") { "thrown_always" } else { "thrown" };
-        let _ = writeln!(text, "{prototype} {{ return {thrown}(PMPI_{name}({})); }}", names.join(", "));
+        let _ = writeln!(text, "{inner} {{ return {thrown}(BELOW(PMPI_{name})({})); }}", names.join(", "));
+        let _ = writeln!(text, "{outer} ALIAS(PMPI_{name});");
     }
     text
 }
