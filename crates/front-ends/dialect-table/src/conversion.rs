@@ -151,16 +151,20 @@ fn errcode(dialect: &Dialect) -> String {
     let (last, ours) = (number("ERR_LASTCODE"), i64::from(abi::ERR_LASTCODE));
     let known: Vec<(i64, i64)> = pairs(dialect, "errcode").chain([(last, ours)]).collect();
     let is_class = |it: &&abi::Constant| it.name.starts_with("MPI_ERR_") || it.name.starts_with("MPI_T_ERR_");
+    let standard =
+        abi::ALL.iter().filter(|it| it.ctype == "int").filter(is_class).map(|it| (it.name, it.value));
+    let classes =
+        standard.chain(abi::extension::CLASSES.iter().map(|(name, value)| (*name, i64::from(*value))));
     // A class that the dialect lacks becomes its next of kin, and a number that is none there none of ours.
     let (mut lacking, mut taken) = (Vec::new(), Vec::new());
-    for class in abi::ALL.iter().filter(|it| it.ctype == "int").filter(is_class) {
-        if !known.iter().any(|(_, ours)| *ours == class.value) {
-            let kin = if class.name == "MPI_ERR_ERRHANDLER" { "ERR_ARG" } else { "ERR_OTHER" };
-            lacking.push((class.value, number(kin)));
+    for (name, value) in classes {
+        if !known.iter().any(|(_, ours)| *ours == value) {
+            let kin = if name == "MPI_ERR_ERRHANDLER" { "ERR_ARG" } else { "ERR_OTHER" };
+            lacking.push((value, number(kin)));
         }
         // Above the last class a number is a code that the program made.
-        if class.value <= last {
-            taken.push((class.value, i64::from(i32::MIN)));
+        if value <= last {
+            taken.push((value, i64::from(i32::MIN)));
         }
     }
     let of = arms(known.iter().copied().chain(taken));

@@ -25,8 +25,8 @@ pub fn row(at: usize, entry: Entry<'_>) -> String {
     format!("pub const {}: usize = {at};\n", entry.name())
 }
 
-/// The entry point, unless the front-end has it by hand.
-pub fn generate(dialect: &Dialect, entry: Entry<'_>) -> Option<String> {
+/// The entry point, whose name begins with `prefix`, unless the front-end has it by hand.
+pub fn generate(dialect: &Dialect, entry: Entry<'_>, prefix: &str) -> Option<String> {
     let (function, name) = (entry.function, entry.name());
     if BY_HAND.contains(&name.as_str()) {
         return None;
@@ -46,7 +46,7 @@ pub fn generate(dialect: &Dialect, entry: Entry<'_>) -> Option<String> {
     let after: String = passed.iter().map(|(_, it)| it.after.as_str()).collect();
     let origin = origin(function, &values) + &copies(dialect, function);
     Some(format!(
-        "entry! {{ MPI_{name} PMPI_{name} ({}) -> i32 {{ {before} {origin} let code = call!(row::{name}, ({}) -> i32)({}); \
+        "entry! {{ {prefix}{name} P{prefix}{name} ({}) -> i32 {{ {before} {origin} let code = call!(row::{name}, ({}) -> i32)({}); \
          {after} errcode::give(code) }} }}\n",
         parameters.join(", "),
         types.join(", "),

@@ -157,8 +157,10 @@ impl Dialect {
 }
 
 /// The Rust source of a front-end: conversions and entry points.
-pub fn generate(dialect: &Dialect, table: &Table) -> String {
-    let functions: String = table.entries().filter_map(|entry| function::generate(dialect, entry)).collect();
+pub fn generate(dialect: &Dialect, table: &Table, extensions: &Table) -> String {
+    let functions: String = function_table::for_front_ends(table, extensions)
+        .filter_map(|(entry, prefix)| function::generate(dialect, entry, prefix))
+        .collect();
     format!("{}\n{}\n{functions}", conversion::generate(dialect), conversion::statics(dialect))
 }
 
@@ -193,17 +195,19 @@ pub fn build(dialect: &Dialect) {
         &out,
     );
     let table = function_table::table().expect("the function table is well-formed");
+    let extensions = function_table::extensions().expect("the table of extensions is well-formed");
     let write =
         |name: &str, text: &str| fs::write(out.join(name), text).expect("cargo's OUT_DIR is writable");
-    write("functions.rs", &generate(dialect, &table));
+    write("functions.rs", &generate(dialect, &table, &extensions));
     for (name, text) in TEMPLATES {
         write(name, text);
     }
 }
 
 /// The places of all functions in the table of addresses.
-pub fn rows(table: &Table) -> String {
-    let rows: String = table.entries().enumerate().map(|(at, entry)| function::row(at, entry)).collect();
-    let (count, version) = (table.entries().count(), function_table::version(table));
+pub fn rows(table: &Table, extensions: &Table) -> String {
+    let all = || function_table::for_front_ends(table, extensions).enumerate();
+    let rows: String = all().map(|(at, (entry, _))| function::row(at, entry)).collect();
+    let (count, version) = (all().count(), function_table::version(table, extensions));
     format!("{rows}pub const COUNT: usize = {count};\npub const VERSION: u64 = {version:#x};\n")
 }

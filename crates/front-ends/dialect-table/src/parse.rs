@@ -54,10 +54,16 @@ fn module<'a>(mut words: impl Iterator<Item = &'a str>) -> Result<Module, String
 
 fn constant(kind: &str, word: &str) -> Result<Constant, String> {
     let (name, value) = word.split_once('=').ok_or_else(|| format!("{word}: no value"))?;
-    let full = format!("MPI_{name}");
-    let ours = abi::ALL.iter().chain(abi::FORMER).find(|constant| constant.name == full);
-    let ours = ours.ok_or_else(|| format!("{full} is not a constant of the standard ABI"))?.value;
+    let ours = ours(name).ok_or_else(|| format!("MPI_{name} is not a constant of the standard ABI"))?;
     Ok(Constant { kind: kind.to_string(), name: name.to_string(), theirs: self::value(value)?, ours })
+}
+
+/// A constant of ours by its name without `MPI_` or `MPIX_`.
+fn ours(name: &str) -> Option<i64> {
+    let standard = abi::ALL.iter().chain(abi::FORMER).map(|constant| (constant.name, constant.value));
+    let beyond = abi::extension::CLASSES.iter().map(|(name, value)| (*name, i64::from(*value)));
+    let known = |full: &str| full.strip_prefix("MPI_").or_else(|| full.strip_prefix("MPIX_")) == Some(name);
+    standard.chain(beyond).find(|(full, _)| known(full)).map(|(_, value)| value)
 }
 
 fn value(text: &str) -> Result<Value, String> {

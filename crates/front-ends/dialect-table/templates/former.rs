@@ -134,4 +134,5 @@ entry! { MPI_Type_ub PMPI_Type_ub (datatype: Handle, ub: *mut i64) -> c_int {
 // Programs ask whether buffers may lie on a GPU.
 entry! { MPIX_Query_cuda_support PMPIX_Query_cuda_support () -> c_int { 0 } }
 entry! { MPIX_Query_hip_support PMPIX_Query_hip_support () -> c_int { 0 } }
+entry! { MPIX_Query_rocm_support PMPIX_Query_rocm_support () -> c_int { 0 } }
 entry! { MPIX_Query_ze_support PMPIX_Query_ze_support () -> c_int { 0 } }

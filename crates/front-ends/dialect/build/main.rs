@@ -8,5 +8,7 @@ fn main() {
     println!("cargo::rerun-if-changed=build");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let table = function_table::table().expect("the function table is well-formed");
-    fs::write(out.join("rows.rs"), dialect_table::rows(&table)).expect("cargo's OUT_DIR is writable");
+    let extensions = function_table::extensions().expect("the table of extensions is well-formed");
+    fs::write(out.join("rows.rs"), dialect_table::rows(&table, &extensions))
+        .expect("cargo's OUT_DIR is writable");
 }

@@ -40,14 +40,13 @@ pub fn build(soname: &str, dialect: Option<&Dialect>) {
     function_table::link::name_the_library(soname, &needed, &[place], &out);
     let table = function_table::table().expect("the function table is well-formed");
     let extensions = function_table::extensions().expect("the table of extensions is well-formed");
-    // Libraries with ABIs of their own have other extensions.
-    let tables = [Some(&table), dialect.is_none().then_some(&extensions)].into_iter().flatten();
     let write =
         |name: &str, text: String| fs::write(out.join(name), text).expect("cargo's OUT_DIR is writable");
     let modules = dialect.map(module::generate).unwrap_or_default();
     write(
         "procedures.rs",
-        tables
+        [&table, &extensions]
+            .into_iter()
             .flat_map(|table| procedures(table).map(|it| procedure::generate(table, it, dialect)))
             .chain([modules])
             .collect(),

@@ -121,11 +121,20 @@ pub fn extensions() -> Result<Table, String> {
     Ok(Table { prefix: "MPIX_", chapters: vec![chapter], functions, callbacks: Vec::new() })
 }
 
+/// All functions that other front-ends call, in the order of the table of addresses: those of the standard and those beyond, each
+/// with what its name begins with.
+pub fn for_front_ends<'a>(
+    table: &'a Table,
+    extensions: &'a Table,
+) -> impl Iterator<Item = (Entry<'a>, &'static str)> {
+    [table, extensions].into_iter().flat_map(|table| table.entries().map(|entry| (entry, table.prefix)))
+}
+
 /// A number for the order and the prototypes of all functions. The standard front-end states it beside its table of addresses,
 /// and a front-end that was made from another table refuses to call.
-pub fn version(table: &Table) -> u64 {
+pub fn version(table: &Table, extensions: &Table) -> u64 {
     // FNV-1a.
-    let prototypes = table.entries().map(|entry| c::prototype(entry, "MPI_"));
+    let prototypes = for_front_ends(table, extensions).map(|(entry, prefix)| c::prototype(entry, prefix));
     prototypes.flat_map(String::into_bytes).fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })

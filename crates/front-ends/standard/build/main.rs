@@ -15,22 +15,23 @@ fn main() {
     let standard = table.entries().map(|entry| function::generate(entry, "MPI"));
     let beyond = extensions.entries().map(|entry| function::generate(entry, "MPIX"));
     let mut text: String = standard.chain(beyond).collect();
-    text += &for_front_ends(&table);
+    text += &for_front_ends(&table, &extensions);
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     fs::write(out.join("functions.rs"), text).expect("cargo's OUT_DIR is writable");
 }
 
 /// The table by which other front-ends call, in the order of the function table.
-fn for_front_ends(table: &function_table::Table) -> String {
-    let functions: Vec<String> =
-        table.entries().map(|entry| format!("PMPI_{} as *const ()", entry.name())).collect();
+fn for_front_ends(table: &function_table::Table, extensions: &function_table::Table) -> String {
+    let functions: Vec<String> = function_table::for_front_ends(table, extensions)
+        .map(|(entry, prefix)| format!("P{prefix}{} as *const ()", entry.name()))
+        .collect();
     format!(
         "/// See `crate::front_end`.\n\
          #[unsafe(no_mangle)]\n\
          static alhena_front_end_v1: crate::front_end::Functions<{}> = crate::front_end::Functions {{ \
          version: {:#x}, functions: [{}] }};\n",
         functions.len(),
-        function_table::version(table),
+        function_table::version(table, extensions),
         functions.join(", ")
     )
 }

@@ -9,7 +9,7 @@
 pub struct Functions<const N: usize> {
     /// That of the function table, see `function_table::version`.
     pub version: u64,
-    /// The addresses of all `PMPI_` functions, in the order of the function table.
+    /// The addresses of all functions, in the order of `function_table::for_front_ends`.
     pub functions: [*const (); N],
 }
 

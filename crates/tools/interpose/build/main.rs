@@ -8,19 +8,25 @@ use std::{env, fs};
 fn main() {
     println!("cargo::rerun-if-changed=build");
     let table = function_table::table().expect("the function table");
+    let extensions = function_table::extensions().expect("the table of extensions");
+    let all = || function_table::for_front_ends(&table, &extensions);
     let wrapped: Vec<Entry<'_>> = table.entries().filter(is_wrapped).collect();
     let descriptions: String = wrapped
         .iter()
         .map(|entry| description(entry, table.chapters[entry.function.chapter].number))
         .collect();
-    let names: String = wrapped.iter().enumerate().map(|(number, entry)| row(number, entry)).collect();
-    let others: Vec<Entry<'_>> = table.entries().filter(|entry| !is_wrapped(entry)).collect();
-    let reals: String = others.iter().map(|it| format!("Real::new(c\"PMPI_{}\"), ", it.name())).collect();
-    let rows: String = others.iter().enumerate().map(|(number, entry)| other(number, entry)).collect();
-    let in_order: String = table
-        .entries()
-        .map(|it| format!("{}::MPI_{} ", if is_wrapped(&it) { "wrapped" } else { "others" }, it.name()))
-        .collect();
+    let names: String =
+        wrapped.iter().enumerate().map(|(number, entry)| row(number, entry, "MPI_")).collect();
+    // Tools do not see functions beyond the standard.
+    let is_seen = |entry: &Entry<'_>, prefix: &str| prefix == "MPI_" && is_wrapped(entry);
+    let others: Vec<(Entry<'_>, &str)> = all().filter(|(entry, prefix)| !is_seen(entry, prefix)).collect();
+    let reals: String =
+        others.iter().map(|(it, prefix)| format!("Real::new(c\"P{prefix}{}\"), ", it.name())).collect();
+    let rows: String =
+        others.iter().enumerate().map(|(number, (entry, prefix))| other(number, entry, prefix)).collect();
+    let module = |it: &Entry<'_>, prefix: &str| if is_seen(it, prefix) { "wrapped" } else { "others" };
+    let in_order: String =
+        all().map(|(it, prefix)| format!("{}::{prefix}{} ", module(&it, prefix), it.name())).collect();
     let text = format!(
         "/// Every wrapped function, in the order of the function table.\n\
          pub static FUNCTIONS: [Function; {count}] = [\n{descriptions}];\n\n\
@@ -36,7 +42,7 @@ fn main() {
          pub const FRONT_END_VERSION: u64 = {version:#x};\n",
         count = wrapped.len(),
         other_count = others.len(),
-        version = function_table::version(&table),
+        version = function_table::version(&table, &extensions),
     );
     let out = env::var("OUT_DIR").expect("cargo sets OUT_DIR");
     fs::write(Path::new(&out).join("functions.rs"), text).expect("OUT_DIR is writable");
@@ -107,18 +113,18 @@ fn kind(argument: &Argument) -> &'static str {
     }
 }
 
-fn row(number: usize, entry: &Entry<'_>) -> String {
+fn row(number: usize, entry: &Entry<'_>, prefix: &str) -> String {
     let types: Vec<&str> = entry.function.arguments.iter().map(|it| crossing(it, entry.wide)).collect();
-    format!("        {number} MPI_{} ({})\n", entry.name(), types.join(" "))
+    format!("        {number} {prefix}{} ({})\n", entry.name(), types.join(" "))
 }
 
-fn other(number: usize, entry: &Entry<'_>) -> String {
+fn other(number: usize, entry: &Entry<'_>, prefix: &str) -> String {
     let result = match entry.function.returns.map(|kind| kind.word) {
         None | Some("int") => "i32",
         Some("double") => "f64",
         Some(_) => "usize",
     };
-    format!("{} {result}\n", row(number, entry).trim_end())
+    format!("{} {result}\n", row(number, entry, prefix).trim_end())
 }
 
 /// The type in which an argument crosses: a number, or a word for handles and pointers.
