@@ -331,7 +331,7 @@ const SIZES: [(&str, usize); 11] = [
     ("message", 256),
 ];
 
-/// The objects that handles are addresses of: the first word of each is our value.
+/// The objects that handles are addresses of: the first word of each is our value. Beside each lies its address by a name of its own.
 pub fn statics(dialect: &Dialect) -> String {
     let mut text = String::new();
     for constant in &dialect.constants {
@@ -339,7 +339,8 @@ pub fn statics(dialect: &Dialect) -> String {
         let size = SIZES.iter().find(|(known, _)| *known == kind);
         if let (Value::Symbol(symbol), Some((_, bytes))) = (&constant.theirs, size) {
             text += &format!(
-                "#[unsafe(no_mangle)] #[used] pub static {symbol}: crate::object::Object<{}> = crate::object::Object::of({});\n",
+                "#[unsafe(no_mangle)] #[used] pub static {symbol}: crate::object::Object<{}> = crate::object::Object::of({});\n\
+                 #[unsafe(no_mangle)] #[used] static {symbol}_addr: crate::object::Place = crate::object::Place::of(&raw const {symbol});\n",
                 bytes / 8,
                 constant.ours
             );

@@ -1,6 +1,18 @@
 //! Functions that Open MPI has beside the standard's: persistent collectives by the names that they had before MPI-4.0. No program
 //! among some hundred that were read imports one, but an executable that is bound at its start needs every name.
 
+use crate::Handle;
+use crate::functions::{PMPI_Info_free, PMPI_Session_get_info};
+
+// Hints for a session, none of which is known. No header declares the function.
+dialect::entry! { MPI_Session_set_info PMPI_Session_set_info (session: Handle, _info: Handle) -> core::ffi::c_int {
+    let mut used = Handle::default();
+    match PMPI_Session_get_info(session, &raw mut used) {
+        0 => PMPI_Info_free(&raw mut used),
+        code => code,
+    }
+} }
+
 /// The standard functions by two more names each.
 macro_rules! other_names {
     ($($mpix:ident $pmpix:ident = $pmpi:ident)*) => { $(

@@ -18,6 +18,30 @@ impl<const WORDS: usize> Object<WORDS> {
     }
 }
 
+/// The address of an object, where the program has it.
+#[repr(transparent)]
+pub struct Place(*const ());
+
+// SAFETY: an address, never written.
+unsafe impl Sync for Place {}
+
+impl Place {
+    /// Of this object.
+    pub const fn of<const WORDS: usize>(object: *const Object<WORDS>) -> Place {
+        Place(object.cast())
+    }
+}
+
+/// Statuses to ignore are NULL.
+#[unsafe(no_mangle)]
+#[used]
+#[allow(non_upper_case_globals)]
+static ompi_mpi_status_ignore_addr: Place = Place(core::ptr::null());
+#[unsafe(no_mangle)]
+#[used]
+#[allow(non_upper_case_globals)]
+static ompi_mpi_statuses_ignore_addr: Place = Place(core::ptr::null());
+
 const DYNAMIC: usize = 1 << 63;
 
 /// No address of a program has more bits.
