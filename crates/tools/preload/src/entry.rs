@@ -103,9 +103,6 @@ unsafe extern "C" fn common() -> i32 {
 /// Elsewhere the frame is laid out in Rust, and the place of a call is not known.
 #[cfg(not(target_arch = "x86_64"))]
 macro_rules! entries {
-    ($export:tt $add:expr; $($number:literal $name:ident ($($type:ident)*))*) => { $(
-        entries! { @ $export [$number + $add] $name ($($type)*) (a b c d e f g h i j k l m n o p q r s t) () }
-    )* };
     (@ [$($export:tt)*] [$number:expr] $name:ident () ($($rest:ident)*) ($($argument:ident: $type:ident,)*)) => {
         $($export)*
         pub(super) unsafe extern "C-unwind" fn $name($($argument: $type),*) -> i32 {
@@ -123,6 +120,10 @@ macro_rules! entries {
     (@ $export:tt $number:tt $name:ident ($first:ident $($type:ident)*) ($argument:ident $($rest:ident)*) ($($done:tt)*)) => {
         entries! { @ $export $number $name ($($type)*) ($($rest)*) ($($done)* $argument: $first,) }
     };
+    // Last, since its first words fit those above, too.
+    ($export:tt $add:expr; $($number:literal $name:ident ($($type:ident)*))*) => { $(
+        entries! { @ $export [$number + $add] $name ($($type)*) (a b c d e f g h i j k l m n o p q r s t) () }
+    )* };
 }
 
 /// A frame with room for all arguments that a function may have on the stack.
