@@ -16,8 +16,9 @@ use objects::domain::{DOMAIN, Mode, Token, mode};
 use objects::fatal::{abort_with, give_up};
 use objects::group::Group;
 use objects::info::Info;
+use objects::reason;
 use objects::state::{Membership, State};
-use objects::wait::wait_actively;
+use objects::wait::{wait_actively, wait_actively_seen};
 use parameters::{Deadlock, MpiParams};
 
 /// `MPI_Init`
@@ -277,7 +278,10 @@ fn meet_at_launcher(t: &mut Token) {
     wait_in(t, fence);
 }
 
-/// Waits in a fence and makes progress meanwhile: a peer that is not done yet may need an answer, such as to close a
+/// The number that the meeting at the launcher has among the collective calls of the world.
+const LAST_MEETING: u64 = u64::MAX;
+
+/// Waits in a fence of all processes of the world and makes progress meanwhile: a peer that is not done yet may need an answer, such as to close a
 /// connection where it may have only few. Should the launcher be gone, so is the job.
 fn wait_in(t: &mut Token, fence: pmi::Fence) {
     let place = Arc::new(Mutex::new(Some(fence)));
@@ -302,7 +306,10 @@ fn wait_in(t: &mut Token, fence: pmi::Fence) {
         },
     );
     match began {
-        Ok(()) => wait_actively(t, |_| is_over.load(Ordering::Acquire).then_some(())),
+        Ok(()) => {
+            let all = |state: &mut State| reason::of_all_members(state, abi::COMM_WORLD, LAST_MEETING);
+            wait_actively_seen(t, all, |_| is_over.load(Ordering::Acquire).then_some(()));
+        }
         // Where no thread can be started, this one waits.
         Err(_) => give_back(&mut t.lock(), wait(&place)),
     }
