@@ -99,6 +99,7 @@ pub use error::Error;
 pub use hardware::{CpuSet, Unit};
 pub use host_name::{BadHostName, HostName};
 pub use limits::{BESIDES, FOR_EACH};
+pub use mpir::is_debugged;
 pub use slots::Slots;
 pub use spawned::{adopt, report_failure};
 pub use supervisor::run;

@@ -4,6 +4,7 @@
 //!   daemon                                       mpiexec
 //!    │ ── Ready, or Refused ─────────────────────►  until all are ready
 //!    │ ◄─ Start ─────────────────────────────────
+//!    │ ── Started(processes) ─────────────────────►  the ranks of the host run
 //!    │ ── Hello ─────────────────────────────────►  a rank has called MPI_Init, in each program
 //!    │ ── Fence(new keys, record) ───────────────►  until all hosts are there
 //!    │ ◄─ Fence(keys of all hosts, table) ───────
@@ -37,6 +38,8 @@ pub(crate) enum Up {
     Ready,
     /// Something was not: mpiexec's exit code and the three lines.
     Refused(u8, String),
+    /// The ranks of this host were started: their processes.
+    Started(Vec<(u32, i32)>),
     /// The first rank of this host has called `MPI_Init` in the how many-th MPI program in its place, from 1 on.
     Hello(u32),
     /// All ranks of this host are in a barrier of the key space, and have put these keys since the last one,
@@ -181,6 +184,7 @@ wire_enum! { Up {
     6 Note(text), 7 StdinTaken(bytes), 8 StdinUnwanted, 9 Failure(report), 10 Ended(rank, status, programs), 11 Traced,
     12 Finished(code), 13 Settled, 14 Tables(index, rank, offset, bytes),
     15 LongWait(after, ends), 16 Seen(number, ranks), 17 WaitSites(sites), 18 RankFailed(rank), 19 Accused(rank),
+    20 Started(processes),
 } }
 
 wire_enum! { Down {
@@ -247,7 +251,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200), kind in 0u8..20) {
+        fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200), kind in 0u8..21) {
             let bytes: Vec<u8> = std::iter::once(kind).chain(bytes).collect();
             let _ = decode::<Up>(&bytes);
             let _ = decode::<Down>(&bytes);

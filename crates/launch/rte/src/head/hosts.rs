@@ -124,6 +124,7 @@ impl Head {
                 let text = format!("mpiexec: on host {}: {text}\n", self.hosts[index].name);
                 self.refuse(code, &text);
             }
+            Up::Started(processes) => self.take_processes(index, processes),
             Up::Hello(program) => {
                 self.space.newest = self.space.newest.max(program);
                 self.look_for_missing();

@@ -7,6 +7,7 @@
 //!            ├─ the key space and the name service of the job           head/space.rs
 //!            ├─ the first failure of all hosts, the job's end           head/verdict.rs
 //!            ├─ dead-locks among ranks of all hosts                     head/deadlocks.rs
+//!            ├─ processes of all ranks, for debuggers                   head/debugger.rs
 //!            └─ standard input and output, signals                      head/console.rs
 //! ```
 //!
@@ -15,6 +16,7 @@
 
 mod console;
 mod deadlocks;
+mod debugger;
 mod hosts;
 mod launch;
 mod space;
@@ -55,6 +57,8 @@ pub(crate) struct Head {
     hosts: Vec<HostState>,
     /// How each rank ended.
     statuses: Vec<Option<Status>>,
+    /// The process of each rank that was started, on its host.
+    processes: Vec<Option<i32>>,
     writers: Vec<Writer>,
     input: Option<Input>,
     space: Space,
@@ -182,6 +186,7 @@ impl Head {
             stage: Stage::Working,
             patience: Patience::default(),
             statuses: vec![None; size],
+            processes: vec![None; size],
             timeout: spec.timeout.map(|time| Instant::now() + time),
             traces: None,
             looks_at: Instant::now(),

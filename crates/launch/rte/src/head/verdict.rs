@@ -129,6 +129,7 @@ impl Head {
         let cause = cause.or_else(|| self.cut_between(&failure, culprit.as_ref()?));
         self.verdict.keep_code(failure.code());
         let text = failure::message(&failure, culprit.as_ref(), others, cause.as_deref());
+        mpir::aborting(&text);
         self.note(&text);
         self.end_all();
     }

@@ -172,6 +172,7 @@ pub(crate) fn run(
     if let Err(error) = proxy.start(&mask) {
         proxy.could_not_start(&error);
     }
+    proxy.report_processes();
     proxy.follow_ranks();
     proxy.serve();
     proxy.wake_daemon();

@@ -61,6 +61,17 @@ impl Proxy {
         Ok(())
     }
 
+    /// Has mpiexec know the processes of the ranks, for debuggers.
+    pub(super) fn report_processes(&mut self) {
+        let process = |(slot, rank): (usize, &Rank)| {
+            (self.number(slot) as u32, rank.process.pid().as_raw_nonzero().get())
+        };
+        let all = self.ranks.iter().enumerate().map(process).collect();
+        if let Some(up) = &mut self.up {
+            up.started(all);
+        }
+    }
+
     fn start_rank(&mut self, rank: usize, mask: &Set, spawner: &mut Spawner) -> Result<Rank, SpawnError> {
         let (ours, theirs) = self.connection(rank).map_err(at("making a PMI connection"))?;
         let place = RankPlace {

@@ -70,6 +70,11 @@ impl Uplink {
         self.link.send(&Up::Note(text.to_owned()));
     }
 
+    /// The ranks were started as these processes.
+    pub fn started(&mut self, processes: Vec<(u32, i32)>) {
+        self.link.send(&Up::Started(processes));
+    }
+
     /// A rank is over, after so many MPI programs.
     pub fn ended(&mut self, rank: u32, status: Status, programs: u32) {
         self.link.send(&Up::Ended(rank, status, programs));
