@@ -1,7 +1,5 @@
 //! From wishes to a job.
 
-use std::ffi::OsString;
-
 use rte::binding::Map;
 use rte::spec::{self, App, Environment, JobSpec, Verbosity};
 use rte::{HostName, Unit};
@@ -10,7 +8,7 @@ use crate::command_line::{CommandLine, Program};
 use crate::hosts::Host;
 use crate::options::{JobOptions, Universe};
 use crate::rankfile::RankFile;
-use crate::search_path::prepend;
+use crate::search_path::{prepend, put_before};
 use crate::spread::{Spread, Wanted};
 use crate::tools::Tools;
 use crate::usage::{MOST_RANKS, UsageError};
@@ -67,11 +65,12 @@ pub fn plan(line: CommandLine) -> Result<Planned, UsageError> {
     let first = programs.first().map(|program| program.program.clone()).unwrap_or_default();
     let tools = Tools::new(&job.tools, size(&counts)?, &first)?;
     let universe = universe(&job, &hosts, size(&counts)?);
-    let programs = programs.into_iter().zip(counts);
-    let apps: Vec<App> =
-        programs.map(|(program, count)| app(program, &job, count, &tools.variables)).collect();
+    let programs = programs.into_iter().zip(counts.iter().copied());
+    let apps: Vec<App> = programs.map(|(program, count)| app(program, &job, count, &tools)).collect();
     let (spec_hosts, host_of) = match elsewhere {
         true => with_ranks(hosts.iter().map(spec_host).collect(), &host_of),
+        // A debugger holds the ranks by holding mpiexec, which only jobs with daemons ask for anything.
+        false if rte::is_debugged() => (vec![this_host()], vec![0; size(&counts)? as usize]),
         false => (Vec::new(), Vec::new()),
     };
     let usual = JobSpec::new(apps, btl_vader::segment_bytes);
@@ -197,6 +196,14 @@ fn place(job: &mut JobOptions, programs: &[Wanted]) -> Result<Vec<u32>, UsageErr
     Ok(host_of)
 }
 
+/// The host that mpiexec is on.
+fn this_host() -> spec::Host {
+    let own = rustix::system::uname();
+    let name = rte::HostName::new(&own.nodename().to_string_lossy());
+    let name = name.or_else(|_| rte::HostName::new("localhost")).expect("that is a name of a host");
+    spec::Host { name, local: true }
+}
+
 fn spec_host(host: &Host) -> spec::Host {
     spec::Host { name: host.name.clone(), local: host.is_local() }
 }
@@ -246,7 +253,7 @@ fn check_slots(job: &JobOptions, programs: &[Wanted]) -> Result<(), UsageError> 
     Ok(())
 }
 
-fn app(program: Program, job: &JobOptions, count: u32, tools: &[(OsString, OsString)]) -> App {
+fn app(program: Program, job: &JobOptions, count: u32, tools: &Tools) -> App {
     let mut options = program.options;
     if !options.hosts.is_empty() {
         let names: Vec<&str> = options.hosts.iter().map(|host| &*host.name).collect();
@@ -254,7 +261,7 @@ fn app(program: Program, job: &JobOptions, count: u32, tools: &[(OsString, OsStr
     }
     let inherit = options.inherit.or_else(|| job.inherit.clone()).unwrap_or_default();
     let mut set = job.set.clone();
-    set.extend(tools.iter().cloned());
+    set.extend(tools.variables.iter().cloned());
     if let Some(prefix) = &options.prefix {
         set.push(prepend("PATH", &prefix.join("bin")));
         set.push(prepend("LD_LIBRARY_PATH", &prefix.join("lib")));
@@ -263,6 +270,10 @@ fn app(program: Program, job: &JobOptions, count: u32, tools: &[(OsString, OsStr
     let search_path =
         options.prefix.map(|prefix| prefix.join("bin").into_os_string()).or(options.search_path);
     dialects::prepare(&program.program, search_path.as_deref(), &mut set);
+    // Before the library of another ABI, and before tools that the user loads: these are called next.
+    if let Some(wrappers) = &tools.preload {
+        put_before(&mut set, "LD_PRELOAD", wrappers);
+    }
     App {
         program: program.program,
         arguments: program.arguments,
@@ -291,6 +302,8 @@ fn notes(job: &mut JobOptions) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsString;
+
     use super::*;
     use crate::command_line::parse;
     use std::env;

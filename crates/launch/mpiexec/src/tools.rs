@@ -16,7 +16,6 @@ use std::sync::Arc;
 use rte::spec::Tables;
 
 use crate::installation;
-use crate::search_path::prepend;
 use crate::usage::UsageError;
 
 /// The tools that are asked for.
@@ -28,6 +27,10 @@ pub struct ToolOptions {
     pub profile: Option<Option<PathBuf>>,
     /// `-check`: where the findings go as JSON, if that was asked for.
     pub check: Option<Option<PathBuf>>,
+    /// `-trace`: the file of the timeline.
+    pub trace: Option<PathBuf>,
+    /// `-trace-events`: how many events of each rank are kept.
+    pub events: Option<u64>,
 }
 
 /// The tools of a job.
@@ -35,6 +38,8 @@ pub struct ToolOptions {
 pub struct Tools {
     /// What is set for the ranks.
     pub variables: Vec<(OsString, OsString)>,
+    /// What they load before all else.
+    pub preload: Option<PathBuf>,
     memories: Vec<Memory>,
     ranks: u32,
 }
@@ -45,7 +50,7 @@ struct Memory {
     tables: Tables,
     /// The command of `alhena`.
     command: &'static str,
-    /// What the command is to write, without an extension.
+    /// What the command is to write; some add an extension.
     output: Option<PathBuf>,
 }
 
@@ -55,10 +60,14 @@ const WRAPPERS: &str = "lib/libalhena_preload.so";
 const CHECK: &str = "check";
 /// Memory of a rank for one tool. Only what it writes is there.
 const TABLES: u64 = 512 << 10;
+/// Bytes of an event of a timeline.
+const EVENT: u64 = 64;
+/// Events of a rank that a timeline keeps.
+const EVENTS: u64 = 64 << 10;
 
 impl ToolOptions {
     fn wants_any(&self) -> bool {
-        self.record.is_some() || self.profile.is_some() || self.check.is_some()
+        self.record.is_some() || self.profile.is_some() || self.check.is_some() || self.trace.is_some()
     }
 }
 
@@ -68,13 +77,12 @@ impl Tools {
         if !options.wants_any() {
             return Ok(Tools::default());
         }
-        let mut tools = Tools { ranks, ..Tools::default() };
-        tools.variables.push(prepend("LD_PRELOAD", &installed(WRAPPERS)?));
+        let mut tools = Tools { ranks, preload: Some(installed(WRAPPERS)?), ..Tools::default() };
         if let Some(folder) = &options.record {
             tools.variables.push(("ALHENA_RECORD".into(), absolute(folder).into_os_string()));
         }
         if let Some(name) = &options.check {
-            tools.add("ALHENA_CHECK", CHECK, name.clone())?;
+            tools.add("ALHENA_CHECK", TABLES, CHECK, name.clone())?;
         }
         if let Some(name) = &options.profile {
             let usual = || {
@@ -82,7 +90,11 @@ impl Tools {
                 name.push(".profile");
                 PathBuf::from(name)
             };
-            tools.add("ALHENA_PROFILE", "profile", Some(name.clone().unwrap_or_else(usual)))?;
+            tools.add("ALHENA_PROFILE", TABLES, "profile", Some(name.clone().unwrap_or_else(usual)))?;
+        }
+        if let Some(file) = &options.trace {
+            let bytes = TABLES + options.events.unwrap_or(EVENTS) * EVENT;
+            tools.add("ALHENA_TRACE", bytes.next_multiple_of(4096), "timeline", Some(file.clone()))?;
         }
         Ok(tools)
     }
@@ -90,11 +102,12 @@ impl Tools {
     fn add(
         &mut self,
         variable: &str,
+        bytes: u64,
         command: &'static str,
         output: Option<PathBuf>,
     ) -> Result<(), UsageError> {
-        let memory = rte::tables::memory(u64::from(self.ranks) * TABLES).map_err(UsageError::Tables)?;
-        let tables = Tables { variable: variable.to_owned(), bytes: TABLES, memory: Arc::new(memory) };
+        let memory = rte::tables::memory(u64::from(self.ranks) * bytes).map_err(UsageError::Tables)?;
+        let tables = Tables { variable: variable.to_owned(), bytes, memory: Arc::new(memory) };
         self.memories.push(Memory { tables, command, output: output.as_deref().map(absolute) });
         Ok(())
     }

@@ -13,6 +13,7 @@ mod profile;
 mod ranks;
 mod simulate;
 mod tables;
+mod timeline;
 mod worker;
 
 use std::io::{self, ErrorKind};
@@ -42,6 +43,9 @@ enum Command {
     Check(check::Arguments),
     /// Shows or compares profiles that mpiexec -profile has written
     Profile(profile::Arguments),
+    /// Writes timelines for mpiexec -trace
+    #[command(hide = true)]
+    Timeline(timeline::Arguments),
     /// Lists the running jobs of this user on this host
     Jobs(live::jobs::Arguments),
     /// Shows what the ranks of a running job do
@@ -70,6 +74,7 @@ fn main() -> ExitCode {
         Command::Sim(arguments) => simulate::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Profile(arguments) => profile::run(&arguments),
+        Command::Timeline(arguments) => timeline::run(&arguments),
         Command::Jobs(arguments) => live::jobs::run(&arguments),
         Command::Top(arguments) => live::top::run(&arguments),
         Command::Stacks(arguments) => live::stacks::run(&arguments),

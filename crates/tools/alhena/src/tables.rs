@@ -25,6 +25,11 @@ pub struct Left {
     pub output: Option<PathBuf>,
 }
 
+/// How many words of the memory a rank has.
+pub fn words(memory: &Path, ranks: u32) -> io::Result<usize> {
+    Ok(bytes_of_rank(std::fs::metadata(memory)?.len(), ranks) as usize / 8)
+}
+
 /// The words of each rank that has written `magic`, of `ranks`; each has as many bytes of the memory, in whole pages.
 pub fn read(memory: &Path, ranks: u32, magic: u64, words: usize) -> io::Result<Vec<(u32, Vec<AtomicU64>)>> {
     let file = File::open(memory)?;

@@ -16,6 +16,7 @@
 
 use core::cell::Cell;
 use core::ffi::CStr;
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::ffi::CString;
 use std::os::unix::ffi::OsStringExt;
 
@@ -47,10 +48,40 @@ fn find(number: usize, address: usize) -> Option<usize> {
     if bound == 0 || bound == FUNCTIONS[number].real.address() {
         return None;
     }
-    let mpi = CStr::from_bytes_with_nul(&pmpi.to_bytes_with_nul()[1..]).ok()?;
+    let mpi = mpi_name(pmpi)?;
     // A tool of the program's ABI may be next. Where the library is known to the caller alone, it is next itself.
     let next = real::after_this(mpi);
     Some(if next == 0 || next == real::in_library(mpi) { bound } else { next })
+}
+
+/// What is called for a function of the standard's ABI: a tool that the user has loaded behind this one, else the library's.
+#[inline]
+pub fn behind(number: usize) -> usize {
+    static KNOWN: [AtomicUsize; FUNCTIONS.len()] = [const { AtomicUsize::new(0) }; FUNCTIONS.len()];
+    // Relaxed: whichever thread finds the function finds the same.
+    match KNOWN[number].load(Relaxed) {
+        0 => {
+            let real = &FUNCTIONS[number].real;
+            let found = of_tool(real.name()).unwrap_or_else(|| real.address());
+            KNOWN[number].store(found, Relaxed);
+            found
+        }
+        known => known,
+    }
+}
+
+/// The function of a tool behind this one, by the name that begins with `PMPI_`.
+fn of_tool(pmpi: &CStr) -> Option<usize> {
+    let next = real::after_this(mpi_name(pmpi)?);
+    let module = platform::image::module_at(next as u64)?;
+    let file = module.path.file_name()?.to_string_lossy().into_owned();
+    // Libraries of MPI, of any ABI, are none.
+    (!["libmpi.so", "libmpi_", "libmpich"].iter().any(|start| file.starts_with(start))).then_some(next)
+}
+
+/// The name of a function without the P.
+fn mpi_name(pmpi: &CStr) -> Option<&CStr> {
+    CStr::from_bytes_with_nul(pmpi.to_bytes_with_nul().strip_prefix(b"P")?).ok()
 }
 
 /// The function of this name in the libraries of the caller at `address`; no tool defines one that begins with `PMPI_`.

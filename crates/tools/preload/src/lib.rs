@@ -10,7 +10,7 @@ use interpose::{Call, FUNCTIONS, Frame, Tool, clock, front_end};
 use std::sync::OnceLock;
 
 /// Every tool, in the order in which they see the beginning of a call.
-static TOOLS: [&dyn Tool; 3] = [&record::RECORDER, &check::CHECKER, &profile::PROFILER];
+static TOOLS: [&dyn Tool; 4] = [&record::RECORDER, &trace::TRACER, &check::CHECKER, &profile::PROFILER];
 
 /// Those that are wanted here.
 static WANTED: OnceLock<Vec<(usize, &'static dyn Tool)>> = OnceLock::new();
@@ -42,12 +42,13 @@ impl Real {
 
 /// A call begins: what the entry is to call.
 unsafe extern "C" fn enter(frame: &mut Frame) -> Real {
-    match frame.number.checked_sub(FROM_FRONT_END) {
+    let address = match frame.number.checked_sub(FROM_FRONT_END) {
         Some(number) => {
             let Some(site) = front_end::noted(number) else {
                 return Real::jump(FUNCTIONS[number].real.address());
             };
             (frame.number, frame.site) = (number, site);
+            FUNCTIONS[number].real.address()
         }
         None => {
             let tools = wanted();
@@ -58,17 +59,16 @@ unsafe extern "C" fn enter(frame: &mut Frame) -> Real {
                 }
                 return Real::jump(next);
             }
+            front_end::behind(frame.number)
         }
-    }
+    };
     for &(index, tool) in wanted() {
         // SAFETY: the entry has laid the frame out.
         frame.words[index] = tool.enter(&unsafe { Call::of(frame) });
     }
-    let function = &FUNCTIONS[frame.number];
-    let real =
-        Real { address: function.real.address(), on_stack: function.arguments.len().saturating_sub(6) };
+    let on_stack = FUNCTIONS[frame.number].arguments.len().saturating_sub(6);
     frame.started = clock::now();
-    real
+    Real { address, on_stack }
 }
 
 /// The library's function has returned `code`.

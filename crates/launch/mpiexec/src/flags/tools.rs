@@ -1,6 +1,6 @@
 //! Tools that look at the ranks' MPI calls.
 
-use super::Flag;
+use super::{Complaint, Flag};
 
 pub const FLAGS: &[Flag] = &[
     Flag {
@@ -30,4 +30,28 @@ pub const FLAGS: &[Flag] = &[
             Ok(())
         },
     },
+    Flag {
+        names: &["trace"],
+        values: &["FILE"],
+        help: "write when each rank called what, and which message went where: for Perfetto, as JSON where FILE ends so",
+        apply: |options, values| {
+            options.job.tools.trace = Some(values[0].clone().into());
+            Ok(())
+        },
+    },
+    Flag {
+        names: &["trace-events"],
+        values: &["N"],
+        help: "keep at least the last N calls and messages of each rank (65536)",
+        apply: |options, values| {
+            let number =
+                values[0].to_str().and_then(|text| text.parse().ok()).filter(|n| (1..=MOST).contains(n));
+            options.job.tools.events =
+                Some(number.ok_or(Complaint::Expected("a number from 1 to 67108864"))?);
+            Ok(())
+        },
+    },
 ];
+
+/// Events that a timeline keeps at most: four gigabytes of each rank.
+const MOST: u64 = 64 << 20;

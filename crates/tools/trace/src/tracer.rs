@@ -1,0 +1,150 @@
+//! The tool: what happens at each call.
+
+use std::cell::Cell;
+use std::sync::atomic::{
+    AtomicBool, AtomicU16,
+    Ordering::{Acquire, Relaxed, Release},
+};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use interpose::shared::{self, Words};
+use interpose::{Call, Stack, Tool, ask, groups};
+
+use crate::clocks;
+use crate::events::{self, Event, FIXED, MAGIC, at};
+use crate::messages::Messages;
+
+/// Names the memory; set by `mpiexec -trace`.
+const VARIABLE: &str = "ALHENA_TRACE";
+/// Words that a rank must have: those before the ring, and some rows.
+const LEAST: usize = FIXED + 1024;
+
+/// The tool.
+pub static TRACER: Tracer = Tracer;
+
+/// The tracer of this process.
+pub struct Tracer;
+
+static OWN: OnceLock<Words> = OnceLock::new();
+/// Calls are kept.
+static ON: AtomicBool = AtomicBool::new(false);
+/// The library measures for how long calls wait.
+static MEASURED: AtomicBool = AtomicBool::new(false);
+static MESSAGES: Mutex<Option<Messages>> = Mutex::new(None);
+
+/// A call that has begun.
+struct Begun {
+    site: u32,
+    requests: Vec<usize>,
+    /// Where this thread was, and since when.
+    outer: u64,
+}
+
+thread_local! {
+    static BEGUN: Stack<Begun> = const { Stack::new() };
+    /// This thread's number plus 1.
+    static THREAD: Cell<u16> = const { Cell::new(0) };
+    /// What the library had measured of this thread when its last call ended.
+    static SEEN: Cell<u64> = const { Cell::new(0) };
+}
+
+impl Tool for Tracer {
+    fn begin(&self) -> bool {
+        let Some(words) = shared::of_variable(VARIABLE, LEAST, "-trace") else { return false };
+        shared::introduce(words, MAGIC);
+        OWN.set(words).is_ok()
+    }
+
+    fn enter(&self, call: &Call<'_>) -> usize {
+        let Some(words) = OWN.get() else { return 0 };
+        match call.function.name {
+            "MPI_Pcontrol" => {
+                ON.store(call.number_at(0) != 0, Release);
+                return 0;
+            }
+            "MPI_Finalize" if ON.swap(false, Acquire) => {
+                let now = interpose::clock::now();
+                if let Some(site) = events::site(words, call.site(), call.number()) {
+                    keep(words, Event::call(site, (now, now), 0));
+                }
+                clocks::end(words, at::LOOKS[1]);
+                return 0;
+            }
+            _ if !ON.load(Relaxed) => return 0,
+            _ => {}
+        }
+        let Some(site) = events::site(words, call.site(), call.number()) else { return 0 };
+        groups::forget(call);
+        messages().get_or_insert_default().before(call);
+        let outer = words[at::CURRENT].load(Relaxed);
+        words[at::SINCE].store(interpose::clock::now(), Relaxed);
+        words[at::CURRENT].store(u64::from(site) + 1, Relaxed);
+        BEGUN.with(|stack| stack.keep(Begun { site, requests: call.requests_in(), outer }))
+    }
+
+    fn leave(&self, call: &Call<'_>, word: usize, code: i32) {
+        let Some(words) = OWN.get() else { return };
+        let waited = since_last_call();
+        let Some(begun) = BEGUN.with(|stack| stack.take(word)) else {
+            if code == 0 && matches!(call.function.name, "MPI_Init" | "MPI_Init_thread") {
+                begin(words);
+            }
+            return;
+        };
+        words[at::CURRENT].store(begun.outer, Relaxed);
+        let time = (call.started(), call.ended());
+        let mut event = Event::call(begun.site, time, waited.min(time.1.saturating_sub(time.0)));
+        let mut messages = messages();
+        let messages = messages.get_or_insert_default();
+        if code == 0
+            && let Some((comm, number)) = messages.round(call)
+        {
+            (event.comm, event.number) = (comm, number);
+        }
+        keep(words, event);
+        if code == 0 {
+            groups::made(call);
+            messages.changed(call, begun.site, &begun.requests, |event| keep(words, event));
+        }
+    }
+}
+
+/// The library is initialized.
+fn begin(words: &[std::sync::atomic::AtomicU64]) {
+    // Their numbers come first, at all ranks.
+    for comm in [ask::COMM_WORLD, ask::COMM_SELF] {
+        groups::of(comm, interpose::Kind::Comm);
+    }
+    clocks::begin(words, at::LOOKS[0]);
+    MEASURED.store(ask::measure_waits(), Relaxed);
+    ON.store(true, Release);
+}
+
+fn keep(words: &[std::sync::atomic::AtomicU64], mut event: Event) {
+    event.thread = thread();
+    events::add(words, &event);
+}
+
+/// The number of this thread: 0 for the first one that calls.
+fn thread() -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    THREAD.with(|own| {
+        if own.get() == 0 {
+            own.set(NEXT.fetch_add(1, Relaxed).wrapping_add(1));
+        }
+        own.get() - 1
+    })
+}
+
+/// Nanoseconds for which this thread has waited since its last call ended.
+fn since_last_call() -> u64 {
+    if !MEASURED.load(Relaxed) {
+        return 0;
+    }
+    let now = ask::waited();
+    now.saturating_sub(SEEN.replace(now))
+}
+
+fn messages() -> MutexGuard<'static, Option<Messages>> {
+    MESSAGES.lock().unwrap_or_else(PoisonError::into_inner)
+}
