@@ -66,16 +66,18 @@ impl List {
     }
 }
 
-/// Strings of an array.
+/// Strings of an array, without the blanks around them: the commands of MPI_Comm_spawn_multiple.
 ///
 /// # Safety
 /// The array has as many elements of that length.
 pub unsafe fn list(texts: *const u8, length: usize, count: i64) -> List {
     // SAFETY: the caller's promise.
-    List::new((0..count.max(0) as usize).map(|at| unsafe { input(texts.add(at * length), length) }).collect())
+    List::new(
+        (0..count.max(0) as usize).map(|at| unsafe { trimmed(texts.add(at * length), length) }).collect(),
+    )
 }
 
-/// Strings of an array up to the first blank one.
+/// Strings of an array up to the first blank one, without the blanks around them (MPI-5.0 section 11.8.2).
 ///
 /// # Safety
 /// The array is `MPI_ARGV_NULL` or has a blank element.
@@ -89,7 +91,7 @@ pub unsafe fn until_blank(texts: *const u8, length: usize) -> List {
 
 unsafe fn column(texts: *const u8, length: usize, stride: usize) -> Vec<CString> {
     // SAFETY: no element behind the blank one is read.
-    let all = (0..).map(|at: usize| unsafe { input(texts.add(at * stride), length) });
+    let all = (0..).map(|at: usize| unsafe { trimmed(texts.add(at * stride), length) });
     all.take_while(|text| !text.is_empty()).collect()
 }
 
