@@ -87,7 +87,8 @@ def compile_program(suite, build, prefix, case):
 
 def run(build, prefix, case):
     """None, or what went wrong."""
-    command = [os.path.join(prefix, "bin/mpiexec"), "-n", str(case.ranks), os.path.join(build, "bin", case.path), *case.arguments]
+    # Programs that start others ask whether there is room for more; by default that is what this machine has processors for.
+    command = [os.path.join(prefix, "bin/mpiexec"), "-usize", "64", "-n", str(case.ranks), os.path.join(build, "bin", case.path), *case.arguments]
     try:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=SECONDS, stdin=subprocess.DEVNULL,
                               cwd=os.path.join(build, "bin", case.directory), env={**os.environ, **case.environment})
