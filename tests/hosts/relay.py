@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Carries packets between hosts of namespaces.sh, each after a while of its own: the device far0 of each host leads here.
 
-usage: relay.py MILLISECONDS JITTER SEED NAMESPACE…     a packet takes MILLISECONDS give or take JITTER, so that some overtake
-others; NAMESPACE: the network namespace of each host, whose address is 10.213.9.(1 + its place in the list)
+usage: relay.py MILLISECONDS JITTER SEED [damage=PERMILLE] NAMESPACE…     a packet takes MILLISECONDS give or take JITTER, so that some
+overtake others; one bit of so many of a thousand changes, behind the headers of TCP and UDP, whose checksums are made to fit;
+NAMESPACE: the network namespace of each host, whose address is 10.213.9.(1 + its place in the list)
 """
 import ctypes
 import fcntl
@@ -31,8 +32,38 @@ def device(namespace):
     return tun
 
 
+def damaged(packet):
+    """One bit of what TCP or UDP carries is another one, and their checksum knows nothing of it; None: it carries nothing."""
+    head = (packet[0] & 15) * 4
+    kind = packet[9]
+    if kind == 6:
+        begin, at = head + (packet[head + 12] >> 4) * 4, head + 16
+    elif kind == 17:
+        begin, at = head + 8, head + 6
+    else:
+        return None
+    if begin >= len(packet):
+        return None
+    packet = bytearray(packet)
+    place = draw.randrange(begin, len(packet))
+    # The checksum is over words of 16 bits that begin with the header, whose length is even.
+    word = place - (place - head) % 2
+    before = int.from_bytes(packet[word:word + 2].ljust(2, b"\0"), "big")
+    packet[place] ^= 1 << draw.randrange(8)
+    after = int.from_bytes(packet[word:word + 2].ljust(2, b"\0"), "big")
+    checksum = int.from_bytes(packet[at:at + 2], "big")
+    if kind == 6 or checksum:
+        # RFC 1624, equation 3.
+        sum = (~checksum & 0xffff) + (~before & 0xffff) + after
+        sum = (sum & 0xffff) + (sum >> 16)
+        packet[at:at + 2] = (~((sum & 0xffff) + (sum >> 16)) & 0xffff).to_bytes(2, "big")
+    return bytes(packet)
+
+
 delay, jitter, draw = float(sys.argv[1]) / 1e3, float(sys.argv[2]) / 1e3, random.Random(int(sys.argv[3]))
-devices = [device(namespace) for namespace in sys.argv[4:]]
+damage = [int(word.partition("=")[2]) for word in sys.argv[4:] if word.startswith("damage=")]
+damage = damage[0] / 1e3 if damage else 0
+devices = [device(namespace) for namespace in sys.argv[4:] if "=" not in namespace]
 poll = select.poll()
 for tun in devices:
     poll.register(tun, select.POLLIN)
@@ -60,5 +91,7 @@ while True:
             host = packet[19] - 1
             if packet[0] >> 4 == 4 and packet[16:19] == b"\x0a\xd5\x09" and host < len(devices) and len(way) < MOST:
                 due = time.monotonic() + max(0, delay + draw.uniform(-jitter, jitter))
+                if damage and draw.random() < damage:
+                    packet = damaged(packet) or packet
                 number += 1
                 heapq.heappush(way, (due, number, devices[host], packet))

@@ -4,6 +4,10 @@
 //! What arrives twice, damaged or not at all is a panic: the machine has broken its promise.
 #![forbid(unsafe_code)]
 
+mod crowd;
+
+pub use crowd::{Crowd, Outcome, Repair};
+
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -204,6 +208,21 @@ impl World {
         for end in &mut self.ends {
             end.to_send = messages;
             end.got = vec![false; messages as usize];
+        }
+    }
+
+    /// Whether all that is to be sent has arrived; acknowledgements may be missing.
+    pub fn all_is_there(&self) -> bool {
+        self.ends.iter().all(|end| end.sent == end.to_send && end.got.iter().all(|&got| got))
+    }
+
+    /// From now on a path carries nothing from one process to the other for a time.
+    pub fn cut(&mut self, path: u8, time: Time, directions: [bool; 2]) {
+        let (from, to) = (self.now, self.now + time);
+        self.network.faults.cuts.push(Cut { path, from, to, directions });
+        // What is on its way is lost, too.
+        for (direction, &is_cut) in directions.iter().enumerate() {
+            self.network.frames[1 - direction].retain(|Reverse(frame)| !is_cut || frame.path != path);
         }
     }
 

@@ -58,6 +58,8 @@
 
 mod config;
 mod frame;
+#[cfg(test)]
+mod hostile_tests;
 mod inbound;
 mod mask;
 mod outbound;

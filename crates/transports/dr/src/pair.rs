@@ -64,7 +64,7 @@ pub struct Pair {
     config: Config,
     seed_out: u32,
     seed_in: u32,
-    outbound: Outbound,
+    pub(crate) outbound: Outbound,
     inbound: Inbound,
     paths: Vec<Path>,
     notices: VecDeque<Notice>,

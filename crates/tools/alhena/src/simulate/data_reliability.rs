@@ -1,13 +1,14 @@
 //! `alhena sim dr`: data reliability (`--mca pml dr`) over paths that lose, repeat, damage, stall and die.
 //!
 //! Two processes send each other messages over the library's own machine (`dr`), on virtual time; each message is checked. A path
-//! carries 4 GB/s and takes 10 µs. Efficiency is the time without faults divided by that with them.
+//! carries 4 GB/s and takes 10 µs. Efficiency is the time without faults divided by that with them. Then many ranks exchange in rounds over
+//! a network like Gemini's (1.5 µs, 5 GB/s) that loses frames: under data reliability, and where the network itself sends them again.
 
 use std::error::Error;
 
 use clap::Args;
 use dr::{Config, PathConfig, Time};
-use dr_mock::{Cut, Faults, MILLISECOND, SECOND, World};
+use dr_mock::{Crowd, Cut, Faults, MICROSECOND, MILLISECOND, Repair, SECOND, World};
 use serde::Serialize;
 
 use super::output::{Output, row};
@@ -26,6 +27,15 @@ pub struct DataReliability {
     /// Runs of each case, each with a seed of its own
     #[arg(long, default_value_t = 5)]
     seeds: u64,
+    /// Ranks that exchange in rounds over a lossy Gemini
+    #[arg(long, default_value_t = 1024, value_parser = clap::value_parser!(u32).range(2..=65536))]
+    ranks: u32,
+    /// Bytes that each of them sends in a round
+    #[arg(long, default_value_t = 8192)]
+    bytes: usize,
+    /// Microseconds after which the network itself sends a lost frame again, where it does
+    #[arg(long, default_value_t = 5)]
+    retry_us: u64,
     #[command(flatten)]
     output: Output,
 }
@@ -57,9 +67,22 @@ struct Trouble {
     falls: u64,
 }
 
+/// Many ranks over a lossy Gemini: times in milliseconds.
+#[derive(Serialize)]
+struct Many {
+    lost_of: u32,
+    dr_milliseconds: f64,
+    dr_efficiency: f64,
+    dr_resent: u64,
+    network_milliseconds: f64,
+    network_efficiency: f64,
+    network_resent: u64,
+}
+
 #[derive(Serialize)]
 struct Figures {
     losses: Vec<Loss>,
+    many: Vec<Many>,
     troubles: Vec<Trouble>,
 }
 
@@ -95,7 +118,17 @@ impl DataReliability {
             losses.extend(self.lost_of.iter().map(|&lost_of| self.lose(name, &paths, lost_of, Some(whole))));
         }
         eprintln!("simulating paths that are cut and a peer that computes");
-        let figures = Figures { losses, troubles: self.troubles() };
+        let troubles = self.troubles();
+        eprintln!("simulating {} ranks over a lossy Gemini", self.ranks);
+        let figures = Figures { losses, many: self.many(), troubles };
+        println!(
+            "{} ranks in rounds of {} bytes over a lossy Gemini: under data reliability (dr), and where the network sends a lost frame \
+             again after {} µs\n{}",
+            self.ranks,
+            self.bytes,
+            self.retry_us,
+            table::aligned(&many(&figures.many))
+        );
         println!(
             "what paths and peers do, and what follows\n{}",
             table::aligned(&troubles(&figures.troubles))
@@ -104,7 +137,7 @@ impl DataReliability {
             "losses: {} messages each way, {} runs of each case; efficiency is the time without losses over that with them",
             self.messages, self.seeds
         );
-        self.output.show(&title, &rows(&figures.losses), &figures, &panels(&figures.losses))
+        self.output.show(&title, &rows(&figures.losses), &figures, &panels(&figures))
     }
 
     /// Runs of one case: means over the seeds.
@@ -123,6 +156,40 @@ impl DataReliability {
         let milliseconds = (time / runs) as f64 / MILLISECOND as f64;
         let efficiency = good.unwrap_or(milliseconds) / milliseconds;
         Loss { paths: name, lost_of, milliseconds, efficiency, frames: frames / runs, resent: resent / runs }
+    }
+
+    /// Each loss rate over both kinds of repair; efficiency is beside the network without losses and without data reliability.
+    fn many(&self) -> Vec<Many> {
+        let gemini = Crowd {
+            ranks: self.ranks,
+            passes: 3,
+            bytes: self.bytes.max(1),
+            frame: 4000,
+            latency: 3 * MICROSECOND / 2,
+            bandwidth: 5000,
+            loss: 0.0,
+            seed: 1,
+        };
+        let repairs =
+            [Repair::Pairs(PathConfig::of_network(4000)), Repair::Network(self.retry_us * MICROSECOND)];
+        let whole = gemini.run(repairs[1]).time as f64;
+        let all = std::iter::once(0).chain(self.lost_of.iter().copied());
+        let one = |lost_of: u32| {
+            let loss = if lost_of == 0 { 0.0 } else { 1.0 / f64::from(lost_of) };
+            let [dr, network] = repairs.map(|repair| Crowd { loss, ..gemini }.run(repair));
+            let (milliseconds, efficiency) =
+                (|time: Time| time as f64 / MILLISECOND as f64, |time: Time| whole / time as f64);
+            Many {
+                lost_of,
+                dr_milliseconds: milliseconds(dr.time),
+                dr_efficiency: efficiency(dr.time),
+                dr_resent: dr.resent,
+                network_milliseconds: milliseconds(network.time),
+                network_efficiency: efficiency(network.time),
+                network_resent: network.resent,
+            }
+        };
+        all.map(one).collect()
     }
 
     fn troubles(&self) -> Vec<Trouble> {
@@ -194,6 +261,20 @@ fn troubles(all: &[Trouble]) -> Vec<Vec<String>> {
     std::iter::once(head).chain(all.iter().map(line)).collect()
 }
 
+fn many(all: &[Many]) -> Vec<Vec<String>> {
+    let head = row(["lost", "dr ms", "efficiency", "again", "network ms", "efficiency", "again"]);
+    let line = |one: &Many| {
+        let lost = if one.lost_of == 0 { "none".to_string() } else { format!("1 in {}", one.lost_of) };
+        let half = |time: f64, efficiency: f64, again: u64| {
+            [format!("{time:.3}"), format!("{:.1} %", efficiency * 100.0), again.to_string()]
+        };
+        let dr = half(one.dr_milliseconds, one.dr_efficiency, one.dr_resent);
+        let network = half(one.network_milliseconds, one.network_efficiency, one.network_resent);
+        [lost].into_iter().chain(dr).chain(network).collect()
+    };
+    std::iter::once(head).chain(all.iter().map(line)).collect()
+}
+
 fn rows(losses: &[Loss]) -> Vec<Vec<String>> {
     let head = row(["paths", "lost", "ms", "efficiency", "frames", "again"]);
     let line = |one: &Loss| {
@@ -205,21 +286,31 @@ fn rows(losses: &[Loss]) -> Vec<Vec<String>> {
     std::iter::once(head).chain(losses.iter().map(line)).collect()
 }
 
-fn panels(losses: &[Loss]) -> Vec<Panel> {
-    let curve = |paths: &Paths| Curve {
-        label: paths.name.to_string(),
-        points: losses
-            .iter()
-            .filter(|one| one.paths == paths.name && one.lost_of > 0)
-            .map(|one| (f64::from(one.lost_of), one.efficiency * 100.0))
-            .collect(),
-        joined: true,
+fn panels(figures: &Figures) -> Vec<Panel> {
+    let curve = |paths: &Paths| {
+        let of_paths = figures.losses.iter().filter(|one| one.paths == paths.name && one.lost_of > 0);
+        let points = of_paths.map(|one| (f64::from(one.lost_of), one.efficiency * 100.0)).collect();
+        Curve { label: paths.name.to_string(), points, joined: true }
     };
-    let curves = all_paths().iter().map(curve).collect();
-    vec![Panel {
-        title: "data reliability under losses".to_string(),
+    let many = |label: &str, efficiency: fn(&Many) -> f64| {
+        let points = figures.many.iter().filter(|one| one.lost_of > 0);
+        let points = points.map(|one| (f64::from(one.lost_of), efficiency(one) * 100.0)).collect();
+        Curve { label: label.to_string(), points, joined: true }
+    };
+    let panel = |title: &str, curves| Panel {
+        title: title.to_string(),
         over: Over::LostOf,
         unit: "efficiency [%]",
         curves,
-    }]
+    };
+    vec![
+        panel("data reliability under losses, two processes", all_paths().iter().map(curve).collect()),
+        panel(
+            "many ranks in rounds over a lossy Gemini",
+            vec![
+                many("data reliability", |one| one.dr_efficiency),
+                many("the network sends again", |one| one.network_efficiency),
+            ],
+        ),
+    ]
 }
