@@ -118,9 +118,9 @@ impl DataReliability {
             losses.extend(self.lost_of.iter().map(|&lost_of| self.lose(name, &paths, lost_of, Some(whole))));
         }
         eprintln!("simulating paths that are cut and a peer that computes");
-        let troubles = self.troubles();
+        let of_paths = self.troubles();
         eprintln!("simulating {} ranks over a lossy Gemini", self.ranks);
-        let figures = Figures { losses, many: self.many(), troubles };
+        let figures = Figures { losses, many: self.many(), troubles: of_paths };
         println!(
             "{} ranks in rounds of {} bytes over a lossy Gemini: under data reliability (dr), and where the network sends a lost frame \
              again after {} µs\n{}",
