@@ -86,10 +86,13 @@ struct Ends {
     ended: HashMap<u64, usize>,
 }
 
+/// What names a message: communicator, sender, receiver, tag, and its number among those.
+type Name = (u64, u32, u32, i32, u64);
+
 /// Finds both ends of each message.
 fn join(all: &[Snapshot], ranks: &[Rank], clocks: &Clocks) -> Vec<Message> {
     let ends: Vec<Ends> = ranks.iter().map(ends).collect();
-    let mut sent: HashMap<(u64, u32, u32, i32, u64), (usize, &Event)> = HashMap::new();
+    let mut sent: HashMap<Name, (usize, &Event)> = HashMap::new();
     let known = |event: &&Event, kind| event.kind == kind && event.peer != NONE;
     for (place, snapshot) in all.iter().enumerate() {
         for event in snapshot.events.iter().filter(|event| known(event, Kind::Send)) {
