@@ -444,6 +444,34 @@ def cut_apart():
         isolate("off")
 
 
+def walls():
+    """Firewalls that drop what calls a host. Of two hosts of ranks one may have one, since the other is called from there; two are named,
+    and so is mpiexec's own."""
+    wall = """table inet wall { chain way { type filter hook input priority 0;
+              iifname eth0 tcp flags & (syn | ack) == syn drop; }; }"""
+
+    def behind(*walled, hosts):
+        enter = [["nsenter", "-n", "-t", str(HOLDERS[host])] for host in walled]
+        try:
+            if all(rules(one, wall) for one in enter):
+                return job("-n", 2, "-ppn", 1, RANK, "init", "exchange", "barrier", "finalize", hosts=hosts)
+        finally:
+            for one in enter:
+                rules(one, "delete table inet wall")
+
+    one = behind(1, hosts="h0,h1")
+    if one is None:
+        print("skip: firewalls: no nft here")
+        return
+    expect(one.code == 0 and not one.err, one)
+    own = behind(0, hosts="h0,h1")
+    three_lines(own.err)
+    expect(own.code == 1 and "through the firewall" in own.err and "mpiexec -listen" in own.err, own)
+    both = behind(1, 2, hosts="h1,h2")
+    three_lines(both.err)
+    expect(both.code == 1 and re.search("does not reach rank [01]", both.err) and "filters packets" in both.err, both)
+
+
 def stopped():
     """A stopped mpiexec is not dead: the job goes on when it does."""
     process = start("-n", 4, RANK, "init", "barrier", "print=ready\n", "flush", "lines=2000", "barrier", "finalize")
@@ -597,6 +625,7 @@ def main():
         ("a network fails for seconds", flaps),
         ("a network fails for seconds, and firewalls drop calls", flaps_behind_walls),
         ("two hosts are cut off from each other", cut_apart),
+        ("a firewall of one host lets no call in", walls),
         ("a stopped mpiexec is not dead", stopped),
         ("strangers at mpiexec's port", strangers),
         ("workers that call by themselves", workers),
