@@ -1,11 +1,13 @@
 /* Communicators made by several threads at once (MPI-5.0 sections 7.4.2 and 11.6.2): of groups, with tags of their own;
  * duplicates, blocking and not, splits and inter-communicators, each on a communicator of the thread's own; and of groups
  * alone, with string tags of their own. Each is summed on and freed. usage: create CASE [THREADS [ROUNDS]] */
+#define _POSIX_C_SOURCE 200809L
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { MOST = 16 };
 static int rank, size, threads = 6, rounds = 200, wrong[MOST];
@@ -77,6 +79,31 @@ static void inter(int t, int round)
     sums_and_frees(t, round, all);
 }
 
+/* Of pairs of neighbours, by tags on one communicator: each thread finds the thread of its tag. Threads begin in opposite orders, and
+ * the tags of four differ in their two highest bits alone. */
+static int tag_of_leaders(int t)
+{
+    int *ub, flag;
+    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &ub, &flag);
+    return *ub - t / 4 - (int)((unsigned)(t % 4) << 29);
+}
+
+static void leaders(int t, int round)
+{
+    int other = rank ^ 1, mine = 1000 * round + t, theirs = -1;
+    struct timespec pause = {0, 1000000L * (rank % 2 ? t : threads - 1 - t)};
+    MPI_Comm between;
+    if (other >= size)
+        return;
+    if (round == 0)
+        nanosleep(&pause, NULL);
+    MPI_Intercomm_create(MPI_COMM_SELF, 0, MPI_COMM_WORLD, other, tag_of_leaders(t), &between);
+    MPI_Sendrecv(&mine, 1, MPI_INT, 0, 0, &theirs, 1, MPI_INT, 0, 0, between, MPI_STATUS_IGNORE);
+    if (theirs != mine && !wrong[t]++)
+        fprintf(stderr, "FAIL %s: thread %d of rank %d, round %d: met %d and not %d\n", what, t, rank, round, theirs, mine);
+    MPI_Comm_free(&between);
+}
+
 static void from_group(int t, int round)
 {
     char name[40];
@@ -86,8 +113,8 @@ static void from_group(int t, int round)
     sums_and_frees(t, round, comm);
 }
 
-static void (*const makes[])(int, int) = {of_group, duplicate, iduplicate, split, inter, from_group};
-static const char *const names[] = {"of_group", "dup", "idup", "split", "inter", "from_group", "mixed"};
+static void (*const makes[])(int, int) = {of_group, duplicate, iduplicate, split, inter, leaders, from_group};
+static const char *const names[] = {"of_group", "dup", "idup", "split", "inter", "leaders", "from_group", "mixed"};
 enum { CASES = sizeof makes / sizeof *makes };
 static int chosen;
 

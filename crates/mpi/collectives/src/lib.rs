@@ -86,7 +86,9 @@ pub use mode::Mode;
 pub use run::Running;
 pub use sharing::{open_world_area, share as share_area};
 pub use turns::await_turn;
-pub use words::{deal_words, gather_words, largest, reduce_words, share_words, smallest, starts, swap_words};
+pub use words::{
+    Swap, deal_words, gather_words, largest, reduce_words, share_words, smallest, starts, swap_words,
+};
 
 /// The calls of a communicator borrow another one's context, all under `tag`, which is not negative. Each begins where the
 /// one before it has ended, so the order of messages distinguishes them.

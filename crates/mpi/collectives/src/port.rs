@@ -10,11 +10,8 @@ use pml::{Data, Mode, Pattern, ReqId, SendTo};
 use super::call::{Buffer, Call, Reduction};
 use super::slots::OfNode;
 use coll::exchange::Parts;
+use objects::comm::library_tags::{APART, CLASSLESS};
 use objects::datatype::{TypeRef, packed};
-
-/// In the source of messages that groups send which borrow a communicator's context: these bits of the source
-/// distinguish them there, as those of `partitioned` do theirs. So all bits of a tag are the program's.
-pub(super) const APART: u32 = 3 << 29;
 
 /// The processes of a call, and which messages are its own.
 #[derive(Clone, Default)]
@@ -27,13 +24,23 @@ pub(super) struct Wire {
     pub context: u32,
     /// That of an inter-communicator's local group.
     pub local_context: u32,
-    /// How this process calls itself in messages: its rank in the local group, or its peer number.
+    /// How this process calls itself in messages: its rank in the local group; or its peer number, which [`apart`] translates.
     pub source: u32,
-    /// Messages name processes by peer number, and are [`APART`].
+    /// Messages name processes by [`apart`].
     pub by_peer: bool,
     /// One tag per call.
     pub tag: i32,
     pub owner: u32,
+}
+
+/// The source of messages of a peer that are [`APART`]. Processes of several jobs have different numbers for it, and all know its job
+/// and its rank there. Within one job two of them never have the same.
+fn apart(p2p: &P2p, peer: u32) -> u32 {
+    let process = p2p.peers().process(btl::Peer(peer));
+    let (job, rank) = process.map_or((0, peer), |process| (process.job, process.rank));
+    // The upper bits of a product depend on all bits of a factor.
+    let job = (job.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 35) as u32;
+    APART | (job ^ rank) & CLASSLESS
 }
 
 /// The surroundings of one call.
@@ -142,7 +149,10 @@ impl Port for CorePort<'_> {
         let to = SendTo {
             peer: self.peer(peer),
             context: self.context(peer),
-            source: self.wire.source,
+            source: match self.wire.by_peer {
+                true => apart(self.p2p, self.wire.source),
+                false => self.wire.source,
+            },
             tag: self.wire.tag,
             owner: self.wire.owner,
         };
@@ -154,7 +164,7 @@ impl Port for CorePort<'_> {
         let from = self.peer(peer);
         let pattern = Pattern {
             context: self.context(peer),
-            source: if self.wire.by_peer { (APART | from.0) as i32 } else { peer.index() as i32 },
+            source: if self.wire.by_peer { apart(self.p2p, from.0) as i32 } else { peer.index() as i32 },
             tag: self.wire.tag,
             peer: Some(from),
             owner: self.wire.owner,

@@ -11,7 +11,7 @@ use super::online::Online;
 use super::reaches::FastPaths;
 use super::run::Running;
 use super::signature::Signature;
-use objects::comm::Comm;
+use objects::comm::{Comm, library_tags};
 use objects::topology::Neighbours;
 
 /// What a communicator remembers for its collectives.
@@ -50,11 +50,11 @@ pub struct CollState {
     pub(super) placement: Option<Placement>,
 }
 
-/// Bits of a tag that count calls, above them a digest of the call. The bits above that distinguish persistent
-/// collectives and the library's point-to-point words ([`super::words`]).
+/// Bits of a tag that count calls, above them a digest of the call. The bit above that distinguishes persistent
+/// collectives; the others belong to other kinds of messages ([`objects::comm::library_tags`]).
 const CALL_BITS: u32 = 16;
-const SEQUENCE_BITS: u32 = 28;
-const PERSISTENT: u32 = 1 << 28;
+const SEQUENCE_BITS: u32 = library_tags::COLLECTIVE_BITS - 1;
+const PERSISTENT: u32 = 1 << SEQUENCE_BITS;
 /// Persistent collectives may live long: more bits count them.
 const PERSISTENT_CALL_BITS: u32 = 20;
 const PERSISTENT_CALL: u32 = (1 << PERSISTENT_CALL_BITS) - 1;

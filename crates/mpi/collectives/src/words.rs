@@ -7,14 +7,12 @@ use pml::Data;
 
 use super::{Mode as Completion, allgather, allreduce, alltoall, alltoallv, bcast};
 use messages::p2p::{finish, outcome, pattern, start_both, target};
+use objects::comm::library_tags::{BETWEEN_GROUPS, LEADERS};
 use objects::domain::Token;
 use objects::memory::{count_array, exposed};
 
 const WORD: Datatype = abi::UINT64_T;
 const IN_PLACE: Address = Address(abi::IN_PLACE);
-
-/// Marks the tags of the library's point-to-point words; collectives leave this bit clear.
-const WORDS_TAG: i32 = 1 << 29;
 
 /// `values` of every rank of an intra-communicator, in rank order.
 pub fn gather_words(t: &mut Token, comm: abi::Comm, values: &[u64]) -> Result<Vec<u64>> {
@@ -101,16 +99,35 @@ pub fn share_words(t: &mut Token, comm: abi::Comm, root: u32, words: &mut [u64])
     bcast(t, Completion::Own, exposed(words), count, WORD, root as i32, comm)
 }
 
+/// How words that two processes swap are told apart from all else in the library's context of a communicator.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Swap {
+    /// Leaders of two groups that become one communicator, under a tag of the program.
+    Leaders(i32),
+    /// The first ranks of the two groups of an inter-communicator.
+    Groups,
+}
+
+impl Swap {
+    /// The class of the source, and the tag.
+    fn place(self) -> (u32, i32) {
+        match self {
+            Swap::Leaders(tag) => (LEADERS, tag),
+            Swap::Groups => (0, BETWEEN_GROUPS),
+        }
+    }
+}
+
 /// Sends `words` to a rank and receives as many from it as fit `answer`; how many came.
 pub fn swap_words(
     t: &mut Token,
     comm: abi::Comm,
     rank: i32,
-    tag: i32,
+    swap: Swap,
     words: &mut [u64],
     answer: &mut [u64],
 ) -> Result<usize> {
-    let tag = WORDS_TAG | tag & (WORDS_TAG - 1);
+    let (class, tag) = swap.place();
     let (received, sent) = {
         let mut guard = t.lock();
         let state = &mut *guard;
@@ -118,8 +135,8 @@ pub fn swap_words(
         let (Some(mut to), Some(mut from)) = (target(comm, rank, tag)?, pattern(comm, rank, tag)?) else {
             return Ok(0);
         };
-        to.context |= 1;
-        from.context |= 1;
+        (to.context, to.source) = (to.context | 1, to.source | class);
+        (from.context, from.source) = (from.context | 1, from.source | class as i32);
         let room = Data::Contiguous(objects::memory::of_words(answer));
         let data = Data::Contiguous(objects::memory::of_words(words));
         start_both(state, Some(from), room, Some(to), data)?

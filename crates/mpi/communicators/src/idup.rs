@@ -13,6 +13,7 @@ use super::retire::reap_retired;
 use collectives::Running;
 use objects::attr::{Attributes, copy_all, forget};
 use objects::comm::hints::Hints;
+use objects::comm::library_tags::of_duplicate;
 use objects::comm::{Comm, Held};
 use objects::domain::Token;
 use objects::handle::RequestKey;
@@ -35,9 +36,6 @@ pub struct Duplicate {
     /// The result, when it is there.
     ended: Option<Done>,
 }
-
-/// Tags of duplicates: both bits above the tags of collectives.
-const TAGS: u32 = 3 << 29;
 
 /// `MPI_Comm_idup`
 pub fn idup(t: &mut Token, comm: abi::Comm, new: &mut abi::Comm, request: &mut abi::Request) -> Result<()> {
@@ -122,7 +120,7 @@ impl Duplicate {
         let parent = state.hold(comm)?;
         let old = state.comms.get_mut(comm)?;
         old.duplicates = old.duplicates.wrapping_add(1);
-        let tag = (TAGS | old.duplicates & ((1 << 29) - 1)) as i32;
+        let tag = of_duplicate(old.duplicates);
         let party = Party::of(&[u64::from(old.context), NUMBERED, u64::from(old.duplicates)]);
         let rounds = rounds(old);
         let mut agreement = Agreement::new(party, old.context_ids());

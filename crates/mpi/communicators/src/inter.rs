@@ -12,7 +12,7 @@ use super::create::{
     agree_by, answer, chosen, drop_from_table, free, give_hints, make, make_under, open, over_group,
     string_tag,
 };
-use collectives::{gather_words, share_words, swap_words};
+use collectives::{Swap, gather_words, share_words, swap_words};
 use objects::comm::Comm;
 use objects::domain::Token;
 use objects::errhandler::Handler;
@@ -29,6 +29,9 @@ pub fn create(
     tag: i32,
     new: &mut abi::Comm,
 ) -> Result<()> {
+    if tag < 0 {
+        return Err(Error::new(abi::ERR_TAG, "the tag must be between 0 and MPI_TAG_UB"));
+    }
     let (group, rank, errhandler, session) = {
         let state = t.lock();
         let local = state.comm(local_comm)?;
@@ -79,7 +82,7 @@ pub fn between(
         let local = state.comm(local)?;
         (local.group.clone(), local.rank, local.errhandler)
     };
-    let tag = encounter.id as i32;
+    let tag = encounter.id as i32 & i32::MAX;
     let bridge = match rank == leader {
         true => Some(leaders(t, remote.members()[far as usize], encounter.is_first)?),
         false => None,
@@ -172,7 +175,7 @@ impl Meeting {
     /// Swaps words with the other group; all of the group give words of the same length.
     fn swap(&self, t: &mut Token, words: &[u64], answer: &mut [u64]) -> Result<()> {
         if let Some(link) = self.link {
-            swap_words(t, link.comm, link.rank, link.tag, &mut words.to_vec(), answer)?;
+            swap_words(t, link.comm, link.rank, Swap::Leaders(link.tag), &mut words.to_vec(), answer)?;
         }
         share_words(t, self.local, self.leader, answer)
     }
@@ -280,7 +283,7 @@ fn with_local<R>(t: &mut Token, comm: abi::Comm, f: impl FnOnce(&mut Token, abi:
 fn swap_all(t: &mut Token, comm: abi::Comm, words: &[u64], answer: &mut [u64]) -> Result<()> {
     let rank = t.lock().comm(comm)?.rank;
     if rank == 0 {
-        swap_words(t, comm, 0, 0, &mut words.to_vec(), answer)?;
+        swap_words(t, comm, 0, Swap::Groups, &mut words.to_vec(), answer)?;
     }
     with_local(t, comm, |t, local| share_words(t, local, 0, answer))?
 }

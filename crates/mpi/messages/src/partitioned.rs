@@ -19,6 +19,7 @@ use pml::{Data, Done, Mode, Pattern, ReqId, SendTo};
 
 use crate::p2p::{pattern, target};
 use objects::comm::Held;
+use objects::comm::library_tags::{PARTITIONED, PARTITIONS, of_partition};
 use objects::datatype::TypeRef;
 use objects::domain::Token;
 use objects::handle::RequestKey;
@@ -26,11 +27,7 @@ use objects::immediate::EMPTY;
 use objects::memory::{of_vec_mut, of_words};
 use objects::state::State;
 
-/// Partitioned messages travel in the library's context, where these bits of the source distinguish them.
-const SETUP: u32 = 1 << 30;
-const PARTITION: u32 = 1 << 29;
-
-/// What the sender announces to the receiver: partitions, bytes of each, tag of the first.
+/// What the sender announces to the receiver: partitions, bytes of each, number of the first.
 const SETUP_WORDS: usize = 3;
 
 /// One side of a partitioned channel.
@@ -66,8 +63,8 @@ struct Sender {
     count: Count,
     extent: i64,
     datatype: TypeRef,
-    /// Tag of partition 0.
-    first_tag: u32,
+    /// Number of partition 0.
+    first: u32,
     setup: Option<ReqId>,
     /// The setup message, until it has left.
     #[expect(dead_code, reason = "keeps alive what the message layer sends from")]
@@ -78,7 +75,6 @@ struct Sender {
 
 struct Receiver {
     from: Pattern,
-    source: u32,
     buffer: Address,
     count: Count,
     datatype: TypeRef,
@@ -271,7 +267,7 @@ impl Receiver {
     /// Posts a receive for each of the sender's partitions.
     fn post(&mut self, state: &mut State, room: u64) -> Result<()> {
         let (partitions, bytes) = self.cut();
-        if partitions.checked_mul(bytes) != Some(room) {
+        if partitions > u64::from(PARTITIONS) || partitions.checked_mul(bytes) != Some(room) {
             return Err(Error::new(abi::ERR_TRUNCATE, "the partitioned send and receive differ in size"));
         }
         let whole = match self.datatype.data(self.buffer, self.count)? {
@@ -282,9 +278,8 @@ impl Receiver {
             }
         };
         for partition in 0..partitions {
-            let tag = (self.words[2] as u32).wrapping_add(partition as u32) & i32::MAX as u32;
-            let source = (self.source | PARTITION) as i32;
-            let from = Pattern { tag: tag as i32, source, context: self.from.context | 1, ..self.from };
+            let tag = of_partition((self.words[2] as u32).wrapping_add(partition as u32));
+            let from = Pattern { tag, context: self.from.context | 1, ..self.from };
             let into = Data::Contiguous(whole.part((partition * bytes) as usize, bytes as usize));
             self.receives.push(Some(state.p2p.irecv(&from, into)?));
         }
@@ -318,9 +313,9 @@ pub fn psend_init(
         None => Side::NoPeer,
         Some(to) => {
             let cut = partitions as u32;
-            let first_tag = state.comms.get_mut(comm)?.partition_tags(cut);
-            let mut words: Box<[u64]> = Box::new([u64::from(cut), bytes, u64::from(first_tag)]);
-            let setup = SendTo { context: to.context | 1, source: to.source | SETUP, ..to };
+            let first = state.comms.get_mut(comm)?.partition_numbers(cut);
+            let mut words: Box<[u64]> = Box::new([u64::from(cut), bytes, u64::from(first)]);
+            let setup = SendTo { context: to.context | 1, source: to.source | PARTITIONED, ..to };
             let data = Data::Contiguous(of_words(&mut words));
             let setup = engine::isend(state, &setup, data, Mode::Standard)?;
             let (ready, sends) = (vec![false; cut as usize], Vec::new());
@@ -331,7 +326,7 @@ pub fn psend_init(
                 count,
                 extent,
                 datatype: resolved,
-                first_tag,
+                first,
                 setup,
                 words,
                 ready,
@@ -367,14 +362,12 @@ pub fn precv_init(
     let side = match from {
         None => Side::NoPeer,
         Some(from) => {
-            let source = source as u32;
             let mut words: Box<[u64]> = Box::new([0; SETUP_WORDS]);
-            let setup = Pattern { context: from.context | 1, source: (source | SETUP) as i32, ..from };
+            let setup = Pattern { context: from.context | 1, source: source | PARTITIONED as i32, ..from };
             let into = Data::Contiguous(of_words(&mut words));
             let setup = Some(state.p2p.irecv(&setup, into)?);
             Side::Receive(Receiver {
                 from,
-                source,
                 buffer: buf,
                 count: total,
                 datatype: resolved,
@@ -401,6 +394,9 @@ fn partitioned_size(
     state.infos.hints(info)?;
     if partitions < 1 {
         return Err(Error::new(abi::ERR_ARG, "the number of partitions is not positive"));
+    }
+    if partitions as u32 > PARTITIONS {
+        return Err(Error::new(abi::ERR_ARG, "a message has at most 2^30 partitions"));
     }
     let total = count.checked_mul(Count::from(partitions)).filter(|_| count >= 0);
     let total = total.ok_or(Error::new(abi::ERR_COUNT, "the count is negative or too large"))?;
@@ -482,9 +478,8 @@ fn ready(state: &mut State, partitioned: &mut Partitioned, partition: i32) -> Re
     }
     let offset = sender.extent * sender.count * index as i64;
     let at = Address(sender.buffer.0.wrapping_add_signed(offset as isize));
-    let tag = sender.first_tag.wrapping_add(index as u32) & i32::MAX as u32;
-    let (context, source) = (sender.to.context | 1, sender.to.source | PARTITION);
-    let to = SendTo { tag: tag as i32, context, source, ..sender.to };
+    let tag = of_partition(sender.first.wrapping_add(index as u32));
+    let to = SendTo { tag, context: sender.to.context | 1, ..sender.to };
     let data = sender.datatype.data(at, sender.count)?;
     if let Some(id) = engine::isend(state, &to, data, Mode::Standard)? {
         sender.sends.push(id);

@@ -12,7 +12,7 @@ use super::super::call::{Call, is_neighbourhood};
 use super::super::exact::Exact;
 use super::super::kept;
 use super::super::mode::Start;
-use super::super::port::{APART, Wire};
+use super::super::port::Wire;
 use super::super::select;
 use super::super::state::CollState;
 use super::Running;
@@ -145,7 +145,7 @@ impl Wire {
         self.context = comm.context | 1;
         // Groups that borrow one context, one after the other, give a rank to different processes.
         self.by_peer = kept.is_apart();
-        self.source = if self.by_peer { APART | comm.peers[comm.rank as usize] } else { comm.rank };
+        self.source = if self.by_peer { comm.peers[comm.rank as usize] } else { comm.rank };
         self.owner = comm.handle.0 as u32;
         if !Arc::ptr_eq(&self.peers, &comm.peers) {
             self.peers = comm.peers.clone();

@@ -4,6 +4,7 @@ pub mod contexts;
 mod fast_comm;
 mod held;
 pub mod hints;
+pub mod library_tags;
 mod query;
 
 use std::sync::Arc;
@@ -51,7 +52,7 @@ pub struct Comm {
     /// Where the collectives' table has what they keep with it.
     pub slot: Slot,
     /// Next tag of a partitioned channel.
-    pub partition_tag: u32,
+    pub partitions: u32,
     /// Counts duplicates being made (`MPI_Comm_idup`).
     pub duplicates: u32,
     /// The session that the communicator comes from; `None` in the world model.
@@ -95,7 +96,7 @@ impl Comm {
             topology: None,
             buffer: BufferPool::default(),
             slot: Slot::NONE,
-            partition_tag: 0,
+            partitions: 0,
             duplicates: 0,
             is_revoked: false,
             acknowledged: 0,
@@ -124,10 +125,10 @@ impl Comm {
         self.remote.as_ref().unwrap_or(&self.group).members()
     }
 
-    /// Takes tags for the `count` partitions of a channel.
-    pub fn partition_tags(&mut self, count: u32) -> u32 {
-        let first = self.partition_tag;
-        self.partition_tag = first.wrapping_add(count) & i32::MAX as u32;
+    /// Takes numbers for the `count` partitions of a channel ([`library_tags`]).
+    pub fn partition_numbers(&mut self, count: u32) -> u32 {
+        let first = self.partitions;
+        self.partitions = first.wrapping_add(count);
         first
     }
 
