@@ -9,6 +9,7 @@ use abi::{Error, Result};
 
 use super::agreement::{Agreement, Party, Question, WORDS};
 use super::retire::{reap_retired, retire};
+use super::sharing;
 use collectives::{gather_words, largest, reduce_words};
 use objects::attr::{copy_all, delete_all};
 use objects::comm::Comm;
@@ -263,7 +264,7 @@ pub fn split_type(
         state.comm(comm)?;
         let hints = state.infos.hints(info)?;
         let color = match split_type {
-            abi::COMM_TYPE_SHARED => state.node(),
+            abi::COMM_TYPE_SHARED => sharing::colour(&state),
             abi::COMM_TYPE_HW_GUIDED => guided(&state, &hints, false),
             abi::COMM_TYPE_RESOURCE_GUIDED => guided(&state, &hints, true),
             abi::COMM_TYPE_HW_UNGUIDED | abi::UNDEFINED => abi::UNDEFINED,
@@ -271,9 +272,15 @@ pub fn split_type(
         };
         (color, hints)
     };
-    *new = match any_unguided(t, comm, split_type)? {
+    let shares = split_type == abi::COMM_TYPE_SHARED
+        || split_type != abi::UNDEFINED && hints.get(resources::TYPE_KEY) == Some(resources::SHARED_MEMORY);
+    let part = match any_unguided(t, comm, split_type)? {
         true => unguided(t, comm, split_type, key, info)?,
         false => split_by(t, comm, color, key)?,
+    };
+    *new = match shares && part != abi::COMM_NULL && !t.lock().comm(part)?.is_inter() {
+        true => sharing::narrow(t, part)?,
+        false => part,
     };
     give_hints(t, *new, &hints)
 }
@@ -281,6 +288,7 @@ pub fn split_type(
 /// The part that hints ask for (MPI-5.0 section 7.4.2): what shares a type of hardware, or a process set.
 fn guided(state: &State, hints: &Info, by_set: bool) -> i32 {
     match (hints.get(resources::TYPE_KEY), hints.get("mpi_pset_name").filter(|_| by_set)) {
+        (Some(resources::SHARED_MEMORY), _) => sharing::colour(state),
         (Some(name), _) => resources::colour_of(state, name),
         (None, Some("mpi://WORLD")) => 0,
         (None, Some("mpi://SELF")) => state.me() as i32,

@@ -19,6 +19,7 @@ mod graph;
 mod idup;
 mod inter;
 mod retire;
+mod sharing;
 mod topology;
 
 pub use cart::*;

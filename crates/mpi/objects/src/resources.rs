@@ -22,6 +22,8 @@ const TYPES: [(&str, Unit); 8] = [
     ("PU", Unit::Thread),
 ];
 const SCHEME: &str = "hwloc://";
+/// The type of what shares memory (MPI-5.0 section 7.4.2).
+pub const SHARED_MEMORY: &str = "mpi_shared_memory";
 /// The key that names a type, in both directions.
 pub const TYPE_KEY: &str = "mpi_hw_resource_type";
 
@@ -63,9 +65,6 @@ pub fn get_hw_resource_info(t: &mut Token, info: &mut abi::Info) -> Result<()> {
 /// The colour by which `MPI_Comm_split_type` splits when hints name a type of resource; `MPI_UNDEFINED` for a process
 /// that shares no such resource, and for a type that is not known.
 pub fn colour_of(state: &State, name: &str) -> i32 {
-    if name == "mpi_shared_memory" {
-        return state.node();
-    }
     let name = name.strip_prefix(SCHEME).unwrap_or(name);
     let Some((_, unit)) = TYPES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)) else {
         return abi::UNDEFINED;
