@@ -4,6 +4,7 @@ use btl::{Arrival, Btl, Class, Event, Farewells, Peer};
 
 use crate::fill;
 use crate::verify;
+use crate::waiting::has_rung;
 use crate::world::{Endpoints, calls, next_event};
 
 /// What an endpoint has received, for [`Heard::take`].
@@ -291,3 +292,46 @@ pub fn an_awaited_end_is_noticed<B: Btl>(mut world: Endpoints<B>) {
         assert_eq!(losses, 1, "losses for one end of a process");
     }
 }
+
+/// A thread that sleeps polls only after a ring, or after a look that has found something. So a look that begins a question whose
+/// answer rings for no thread, and one after the owner has learned of an end from elsewhere, must ask for a poll.
+pub fn a_sleeper_notices_an_end<B: Btl>(mut world: Endpoints<B>) {
+    let at = world.receiver();
+    if at == 0 {
+        return;
+    }
+    meet(&mut world, at);
+    // Nothing is left to poll for.
+    for _ in 0..1000 {
+        assert!(world.ends[at].next_arrival().is_none());
+        (0..=at).for_each(|end| world.no_event(end));
+    }
+    drop(world.ends.remove(0));
+    let (others, receiver) = world.ends.split_at_mut(at - 1);
+    let receiver = &mut receiver[0];
+    let mut lost = false;
+    for look in 0..LOOKS {
+        if look == LOOKS / 2 {
+            receiver.has_ended(Peer(0));
+        }
+        let armed = receiver.arm();
+        let must_poll = receiver.look_for_losses(&[Peer(0)]) || armed.is_none_or(has_rung);
+        receiver.disarm();
+        for _ in 0..if must_poll { POLLS } else { 0 } {
+            assert!(receiver.next_arrival().is_none());
+            lost |= next_event(receiver) == Some(Event::PeerLost(Peer(0)));
+        }
+        if lost {
+            return;
+        }
+        for end in others.iter_mut() {
+            let _ = next_event(end);
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    panic!("a process that sleeps does not learn of the end of a peer");
+}
+
+/// Looks of a sleeper at most, and its polls after one that has found something.
+const LOOKS: u32 = 400;
+const POLLS: u32 = 100;

@@ -19,8 +19,8 @@ pub use crate::active::{
     answers_wait_for_their_own_peer,
 };
 pub use leaving::{
-    an_awaited_end_is_noticed, an_end_without_a_word_is_noticed, who_comes_back_has_not_left,
-    who_comes_back_learns_who_is_back, who_says_goodbye_has_sent_all,
+    a_sleeper_notices_an_end, an_awaited_end_is_noticed, an_end_without_a_word_is_noticed,
+    who_comes_back_has_not_left, who_comes_back_learns_who_is_back, who_says_goodbye_has_sent_all,
 };
 pub use messages::{
     a_full_peer_stops_no_other, a_stream_of_mixed_sizes_arrives_once, arrivals_of_one_peer_are_its_own,
@@ -86,6 +86,7 @@ macro_rules! suite {
             who_comes_back_learns_who_is_back
             an_end_without_a_word_is_noticed
             an_awaited_end_is_noticed
+            a_sleeper_notices_an_end
         );
     };
     (@ $make:path: $($check:ident)*) => {

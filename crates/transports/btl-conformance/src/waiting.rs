@@ -1,6 +1,7 @@
 //! Waiting: congestion, arming, and sleep in earnest.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use btl::{Access, Btl, Event, Peer, Sleep};
 use platform::{descriptor, futex};
@@ -13,6 +14,19 @@ pub(crate) fn sleep_on(sleep: Sleep) {
     match sleep {
         Sleep::Word { address, expected } => futex::wait(address, expected),
         Sleep::Descriptor(fd) => while !descriptor::wait_readable(fd, None) {},
+    }
+}
+
+/// Whether something has ended the sleep already.
+#[allow(unsafe_code)]
+pub(crate) fn has_rung(sleep: Sleep) -> bool {
+    match sleep {
+        Sleep::Word { address, expected } => {
+            // SAFETY: the contract of `Sleep`: the word stays mapped as long as the transport lives.
+            let word = unsafe { AtomicU32::from_ptr(address as *mut u32) };
+            word.load(Ordering::Acquire) != expected
+        }
+        Sleep::Descriptor(fd) => descriptor::wait_readable(fd, Some(Duration::ZERO)),
     }
 }
 

@@ -443,7 +443,7 @@ impl<B: Ways> Btl for Dr<B> {
     }
 
     fn look_for_losses(&mut self, awaited: &[Peer]) -> bool {
-        self.below.look_for_losses(awaited)
+        self.below.look_for_losses(awaited) || !self.events.is_empty()
     }
 
     fn has_ended(&mut self, peer: Peer) {

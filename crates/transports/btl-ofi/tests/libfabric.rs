@@ -76,7 +76,9 @@ macro_rules! provider {
             what_was_not_registered_is_refused
             congestion_is_seen_by_peers arm_notices_what_is_there a_message_after_arm_wakes
             room_before_a_sleep_is_not_missed a_blocked_sender_sleeps
-            active_messages_are_ordered_and_answered active_messages_are_bounded active_messages_end_a_sleep);
+            active_messages_are_ordered_and_answered active_messages_are_bounded active_messages_end_a_sleep
+            who_says_goodbye_has_sent_all who_comes_back_has_not_left who_comes_back_learns_who_is_back
+            an_awaited_end_is_noticed a_sleeper_notices_an_end);
     };
 }
 

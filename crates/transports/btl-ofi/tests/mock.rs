@@ -23,7 +23,7 @@ fn world(ranks: u32, modes: Modes, params: &BtlOfiParams) -> Endpoints<Ofi> {
 }
 
 /// The suite without threads, since the mock's endpoints are of one, and without fairness: the first caller takes its
-/// room.
+/// room. A provider reports the end of a peer to those that send alone, so that others learn of it by their owner.
 macro_rules! of_one_thread {
     ($make:path) => {
         btl_conformance::suite!(@ $make:
@@ -51,6 +51,9 @@ macro_rules! of_one_thread {
             answers_wait_for_their_own_peer
             who_says_goodbye_has_sent_all
             who_comes_back_has_not_left
+            who_comes_back_learns_who_is_back
+            an_awaited_end_is_noticed
+            a_sleeper_notices_an_end
         );
     };
 }

@@ -428,7 +428,7 @@ impl<N: Nic> Btl for Portals<N> {
 
     fn look_for_losses(&mut self, awaited: &[Peer]) -> bool {
         let awaited: Vec<ProcessId> = awaited.iter().map(|peer| self.ids[peer.0 as usize]).collect();
-        self.nic.look_for_losses(&awaited)
+        self.nic.look_for_losses(&awaited) || !self.gone.is_empty()
     }
 
     /// It is lost once its last frame was taken.

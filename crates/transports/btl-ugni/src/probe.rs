@@ -82,6 +82,11 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         self.connections.get_mut(connection).probing = begun;
     }
 
+    /// Whether a probe is under way, whose end only turns show: no NIC rings for it.
+    pub(crate) fn is_probing(&self) -> bool {
+        self.connections.list.iter().any(|entry| entry.probing)
+    }
+
     /// Notes that memory was exposed to a peer (1), or concealed (-1).
     pub(crate) fn count_exposure(&mut self, peer: Peer, change: i32) {
         if let Some(connection) = self.connections.of(peer) {

@@ -481,7 +481,7 @@ impl<N: Gni, C: Clock> Btl for Ugni<N, C> {
 
     fn look_for_losses(&mut self, awaited: &[Peer]) -> bool {
         self.probe_everyone(awaited);
-        !self.is_quiet()
+        !self.is_quiet() || self.is_probing()
     }
 
     /// Where there is a connection, a probe of it fails once what came over it has been taken.

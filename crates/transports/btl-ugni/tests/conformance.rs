@@ -175,6 +175,22 @@ macro_rules! no_hurry {
             room_before_a_sleep_is_not_missed
             active_messages_are_ordered_and_answered
             active_messages_are_bounded
+            answers_wait_for_their_own_peer
+            who_says_goodbye_has_sent_all
+        );
+    };
+}
+
+/// Coming back, and ends without a word. In one process no NIC of a node reports the end of another one, so where nodes share queues
+/// only the host's NICs have the latter.
+macro_rules! leaving {
+    ($make:path) => {
+        btl_conformance::suite!(@ $make:
+            who_comes_back_has_not_left
+            who_comes_back_learns_who_is_back
+            an_end_without_a_word_is_noticed
+            an_awaited_end_is_noticed
+            a_sleeper_notices_an_end
         );
     };
 }
@@ -187,6 +203,7 @@ mod defaults {
         super::in_process(3, &super::UgniParams::default(), "")
     }
     awake!(world);
+    leaving!(world);
 }
 
 mod as_in_the_paper {
@@ -194,6 +211,7 @@ mod as_in_the_paper {
         super::in_process(3, &super::paper(), "")
     }
     awake!(world);
+    leaving!(world);
 }
 
 /// Registrations stay after their use.
@@ -215,6 +233,7 @@ mod cached {
         world
     }
     awake!(world);
+    leaving!(world);
 }
 
 mod scarcity {
@@ -231,6 +250,7 @@ mod faults {
         super::in_process(3, &super::paper(), faults)
     }
     awake!(world);
+    leaving!(world);
 }
 
 mod eager_get_for_all {
@@ -245,6 +265,7 @@ mod eager_get_for_all {
         super::in_process(3, &eager, "seed=5,drop=0.01,lost_ack=0.01,cq_entries=16")
     }
     unlucky!(world);
+    leaving!(world);
 }
 
 mod put_alone {
@@ -253,6 +274,7 @@ mod put_alone {
         super::in_process(3, &put, "seed=6,drop=0.01,lost_ack=0.01,cq_entries=16")
     }
     unlucky!(world);
+    leaving!(world);
 }
 
 mod eight_descriptors {
@@ -261,6 +283,7 @@ mod eight_descriptors {
         super::in_process(3, &few, "seed=7,mdds=8,drop=0.01,lost_ack=0.01,cq_entries=16")
     }
     unlucky!(world);
+    leaving!(world);
 }
 
 mod shared_queue {
@@ -289,6 +312,7 @@ mod host_sockets {
         super::on_host(2, 2, &super::paper(), super::Reach::Tcp)
     }
     by_socket!(world);
+    leaving!(world);
 }
 
 mod host_mailboxes_by_use {
@@ -297,6 +321,7 @@ mod host_mailboxes_by_use {
     }
     // Mailboxes are connected by datagrams, at some moment of a test.
     by_socket!(world);
+    leaving!(world);
 }
 
 mod host_shared_queue {

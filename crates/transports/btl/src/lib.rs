@@ -248,7 +248,8 @@ pub trait Btl: RemoteMemory {
     }
 
     /// Finds peers that have ended without a word, and reports those that were found the time before by [`Event::PeerLost`], each
-    /// once: what they had sent has arrived meanwhile. Whether there is something for the calls that follow. Whatever waits and
+    /// once: what they had sent has arrived meanwhile. Whether there is something for the calls that follow, or will be by them
+    /// alone: where not, a thread that sleeps goes on sleeping until the next look, without a poll. Whatever waits and
     /// gets nothing asks for that now and then, after a poll of everything has found nothing.
     ///
     /// The owner awaits something from `awaited`. Where only a connection shows the end of a peer, one is made with those,
