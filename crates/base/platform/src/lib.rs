@@ -26,6 +26,7 @@
 //! | [`random`]     | `getrandom(2)`                                  | secrets by which processes know each other |
 //! | [`stack`]      | `_Unwind_Backtrace` of libgcc_s                 | where a thread waits                  |
 //! | [`tcp`]        | `connect(2)`, `listen(2)`, `sendmsg(2)`         | connections that never block          |
+//! | [`tcp_hosts`]  | `getpeername(2)`, `TCP_INFO`                    | hosts that answer no connection       |
 //! | [`thread`]     | `pthread_self(3)`, `pthread_sigmask(3)`         | which thread calls; threads of the library |
 //! | [`timer`]      | `timerfd_create(2)`                             | a time among descriptors              |
 //! | [`udp`]        | `sendmmsg(2)`, `recvmmsg(2)`                    | many datagrams at once                |
@@ -61,6 +62,7 @@ pub mod ptracer;
 pub mod random;
 pub mod stack;
 pub mod tcp;
+pub mod tcp_hosts;
 pub mod thread;
 pub mod timer;
 pub mod udp;

@@ -63,6 +63,11 @@ impl Join for Joining {
         if ofi.facts().pins() {
             ofi.cache_registrations(rcache::watch(&self.rcache, job.me() == Peer(0)));
         }
+        if let Some(suspects) = job.suspects() {
+            let own = job.node_of(job.me());
+            let others: Vec<Peer> = job.all().filter(|&peer| job.node_of(peer) != own).collect();
+            ofi.report_suspicions_to(suspects, others.into_iter());
+        }
         Ok(ofi)
     }
 

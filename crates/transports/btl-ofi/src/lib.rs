@@ -44,7 +44,8 @@
 //! What the provider has no room for waits in the connection's list; further sends to that peer are [`btl::Busy`]
 //! meanwhile, and the process does not sleep, since no provider announces such room. A completion gives a buffer
 //! back, and ends a sleep: that is on the descriptor of the completion queue, as `fi_trywait` allows. A failed
-//! message ends its peer; a failed read or write fails alone unless the connection is gone.
+//! message ends its peer; a failed read or write fails alone unless the connection is gone. Hosts that do not answer the
+//! provider's sockets are suspected (`silence`).
 //!
 //! Peers are entered in the provider's address table with the first message to them.
 //!
@@ -69,6 +70,7 @@ mod plan;
 mod receives;
 mod remote;
 mod sending;
+mod silence;
 mod state;
 mod stats;
 mod transfers;

@@ -68,6 +68,11 @@ impl Peers {
         (peer.0 as usize) < self.places.len()
     }
 
+    /// The endpoint's address of a peer.
+    pub(crate) fn name(&self, peer: Peer) -> &[u8] {
+        &self.names[peer.0 as usize * self.name_len..][..self.name_len]
+    }
+
     /// The connection to a peer that this process has talked to.
     #[inline]
     pub(crate) fn of(&self, peer: Peer) -> Option<u32> {
@@ -80,8 +85,7 @@ impl Peers {
         if let Some(place) = self.of(peer) {
             return place;
         }
-        let at = peer.0 as usize * self.name_len;
-        let inserted = endpoint.insert(&self.names[at..at + self.name_len]);
+        let inserted = endpoint.insert(self.name(peer));
         let (address, lost) = match inserted {
             Ok(address) => (address, None),
             Err(seen) => (Address(ofi::abi::ADDR_UNSPEC), Some(seen)),

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
-use btl::{Event, Peer};
+use btl::{Event, Peer, Suspects};
 use ofi::{Card, Endpoint, Facts};
 use rcache::Watch;
 use rdma::{BufferPool, EagerGets};
@@ -15,6 +15,7 @@ use crate::params::BtlOfiParams;
 use crate::peers::{Peers, Waiting};
 use crate::plan::OfiPlan;
 use crate::receives::Receives;
+use crate::silence::Silence;
 use crate::stats::Stats;
 use crate::transfers::Transfers;
 
@@ -41,6 +42,8 @@ pub struct Ofi {
     pub(crate) messages_out: usize,
     /// A peer to which a message was refused has reported room, and the sender may not have tried again since.
     pub(crate) has_room_again: bool,
+    /// Watches the other hosts, if the launcher takes suspicions.
+    pub(crate) silence: Option<Silence>,
     pub(crate) stats: Stats,
 }
 
@@ -66,6 +69,7 @@ impl Ofi {
             events: VecDeque::new(),
             messages_out: 0,
             has_room_again: false,
+            silence: None,
             stats: Stats::default(),
             endpoint,
             plan,
@@ -80,6 +84,12 @@ impl Ofi {
     /// transfer registers its memory and gives the registration back.
     pub fn cache_registrations(&mut self, watch: Arc<dyn Watch>) {
         self.memory.cache(&mut self.endpoint, watch);
+    }
+
+    /// From now on `suspects` takes what is suspected of the hosts of `others`, which are not this process's.
+    pub fn report_suspicions_to(&mut self, suspects: Box<dyn Suspects>, others: impl Iterator<Item = Peer>) {
+        let names = &self.peers;
+        self.silence = Silence::new(suspects, others.map(|peer| (peer, names.name(peer))));
     }
 
     /// The provider and what it can do.

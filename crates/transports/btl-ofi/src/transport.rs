@@ -125,6 +125,18 @@ impl Btl for Ofi {
             && self.events.is_empty()
     }
 
+    fn must_look_for_losses(&self) -> bool {
+        self.silence.is_some()
+    }
+
+    /// What is suspected is the launcher's to find out.
+    fn look_for_losses(&mut self, _awaited: &[Peer]) -> bool {
+        if let Some(silence) = &mut self.silence {
+            silence.look();
+        }
+        !self.events.is_empty()
+    }
+
     /// A provider reports an end late, or only to those that send.
     fn has_ended(&mut self, peer: Peer) {
         if let Some(connection) = self.connection_to(peer) {

@@ -53,7 +53,7 @@
 //! daemons notice within seconds that a host is gone. After a second of silence a rank reports its suspicion to its
 //! proxy (`btl::Suspects`), which calls that host anew (`rte`'s `proxy::suspects`). Where the rank still suspects and
 //! no call was answered for `-host-silence`, or a `btl_tcp_silence_ms` that was raised, mpiexec ends the job. A
-//! suspicion costs nothing, so a transport may have it early; TCP alone has one so far.
+//! suspicion costs nothing, so a transport may have it early; libfabric over TCP has it by the same kernel (`btl_ofi`).
 #![deny(unsafe_code)]
 
 mod awaited;
