@@ -51,7 +51,7 @@ pub struct Comm {
     pub buffer: BufferPool,
     /// Where the collectives' table has what they keep with it.
     pub slot: Slot,
-    /// Next tag of a partitioned channel.
+    /// Number of the next partition of a channel.
     pub partitions: u32,
     /// Counts duplicates being made (`MPI_Comm_idup`).
     pub duplicates: u32,
