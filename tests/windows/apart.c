@@ -138,6 +138,29 @@ static void shared(void)
     check_all(wrong == 0, "a shared window");
 }
 
+/* Of an inter-communicator, both groups of a part share memory: the last rank faces all others. */
+static void facing(void)
+{
+    int here = 0, there = 0, alone = full || (poor && rank == 0), others = rank == size - 1;
+    MPI_Comm own, both, part;
+
+    if (poor && rank == 0)
+        limit(4096);
+    MPI_Comm_split(MPI_COMM_WORLD, others, 0, &own);
+    MPI_Intercomm_create(own, 0, MPI_COMM_WORLD, others ? 0 : size - 1, 7, &both);
+    MPI_Comm_split_type(both, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &part);
+    if (part != MPI_COMM_NULL) {
+        MPI_Comm_size(part, &here);
+        MPI_Comm_remote_size(part, &there);
+        MPI_Comm_free(&part);
+    }
+    limit(RLIM_INFINITY);
+    MPI_Comm_free(&both);
+    MPI_Comm_free(&own);
+    check_all(alone ? here == 0 : here + there == (poor ? size - 1 : size) && (others ? here : there) == 1,
+              "groups that can share memory face each other: %d and %d", here, there);
+}
+
 static void file(const char *folder)
 {
     char name[300];
@@ -198,6 +221,7 @@ int main(int argc, char **argv)
         many();
     windows();
     shared();
+    facing();
     file(argv[1]);
     if (!full && !poor)
         many();

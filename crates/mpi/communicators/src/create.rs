@@ -274,13 +274,17 @@ pub fn split_type(
     };
     let shares = split_type == abi::COMM_TYPE_SHARED
         || split_type != abi::UNDEFINED && hints.get(resources::TYPE_KEY) == Some(resources::SHARED_MEMORY);
-    let part = match any_unguided(t, comm, split_type)? {
-        true => unguided(t, comm, split_type, key, info)?,
-        false => split_by(t, comm, color, key)?,
-    };
-    *new = match shares && part != abi::COMM_NULL && !t.lock().comm(part)?.is_inter() {
-        true => sharing::narrow(t, part)?,
-        false => part,
+    let is_inter = t.lock().comm(comm)?.is_inter();
+    *new = match is_inter {
+        true => {
+            let shared = sharing::colour_between(t, comm, if shares { color } else { abi::UNDEFINED })?;
+            split_by(t, comm, shared.unwrap_or(color), key)?
+        }
+        false if any_unguided(t, comm, split_type)? => unguided(t, comm, split_type, key, info)?,
+        false => match split_by(t, comm, color, key)? {
+            part if shares && part != abi::COMM_NULL => sharing::narrow(t, part)?,
+            part => part,
+        },
     };
     give_hints(t, *new, &hints)
 }
@@ -299,9 +303,6 @@ fn guided(state: &State, hints: &Info, by_set: bool) -> i32 {
 /// Whether the members split by the next smaller part of the hardware. All agree: those that give
 /// `MPI_UNDEFINED` cannot know what the others give.
 fn any_unguided(t: &mut Token, comm: abi::Comm, split_type: i32) -> Result<bool> {
-    if t.lock().comm(comm)?.is_inter() {
-        return Ok(false);
-    }
     Ok(largest(t, comm, u64::from(split_type == abi::COMM_TYPE_HW_UNGUIDED))? == 1)
 }
 

@@ -8,7 +8,8 @@ use abi::Result;
 use btl::Peer;
 use node::{SegmentTicket, SharedSegment};
 
-use super::create::{free_inner, split_by};
+use super::create::{let_go, split_by};
+use super::inter::merge;
 use collectives::{gather_words, share_words};
 use objects::domain::Token;
 use objects::state::State;
@@ -16,6 +17,32 @@ use objects::state::State;
 /// The colour of this process's node; one of its own for a process that shares nothing.
 pub(super) fn colour(state: &State) -> i32 {
     if state.node.is_some() { state.node() } else { i32::MAX - state.me() as i32 }
+}
+
+/// The colour of this process where an inter-communicator is split: the place, among all processes of both groups, of the
+/// first one that it shares memory with. `node` is the colour of its node; `MPI_UNDEFINED`: it takes part for others, and
+/// has none. Collective over both groups.
+pub(super) fn colour_between(t: &mut Token, comm: abi::Comm, node: i32) -> Result<Option<i32>> {
+    let mut all = abi::COMM_NULL;
+    merge(t, comm, 0, &mut all)?;
+    let place = place_of_first(t, all, node);
+    let_go(t, &mut all)?;
+    place
+}
+
+fn place_of_first(t: &mut Token, all: abi::Comm, node: i32) -> Result<Option<i32>> {
+    let part = split_by(t, all, node, 0)?;
+    if part == abi::COMM_NULL {
+        return Ok(None);
+    }
+    let mut part = narrow(t, part)?;
+    let place = {
+        let state = t.lock();
+        let first = state.comm(part)?.group.members()[0];
+        state.comm(all)?.group.members().iter().position(|&peer| peer == first)
+    };
+    let_go(t, &mut part)?;
+    Ok(place.map(|place| place as i32))
 }
 
 /// The part of a new communicator of one colour that shares memory with this process. The communicator goes if it is
@@ -39,7 +66,7 @@ pub(super) fn narrow(t: &mut Token, mut comm: abi::Comm) -> Result<abi::Comm> {
             return Ok(comm);
         }
         let part = split_by(t, comm, i32::from(!shares), rank as i32);
-        free_inner(t, comm);
+        let_go(t, &mut comm)?;
         comm = part?;
         if shares {
             return Ok(comm);
