@@ -95,6 +95,44 @@ fn sends_to_a_full_ring_wait_in_order() {
     world.assert_clean();
 }
 
+/// What waits for a peer that takes nothing holds up nothing for others, where the transport reports that the want of room is
+/// that peer's.
+#[test]
+fn a_peer_without_room_holds_up_no_other() {
+    const MESSAGES: usize = 100;
+    let mut world = World::plain(Options { slots: 1, ..Options::new(3) });
+    let [sender, slow, other] = &mut world.ranks[..] else { panic!("three ranks") };
+    let mut payload = content(1, 100);
+    // The first of those that wait is the slow one.
+    let mut open: Vec<ReqId> = Vec::new();
+    for _ in 0..MESSAGES {
+        for peer in [1, 2] {
+            open.extend(sender.isend(&to(peer, 0, 7), contiguous(&mut payload), Mode::Standard));
+        }
+    }
+    let mut sink = vec![0; 100];
+    for _ in 0..MESSAGES {
+        let id = other.irecv(&from(0, 7), contiguous(&mut sink));
+        let came = (0..100).any(|_| {
+            sender.progress();
+            other.progress();
+            other.ob1.take(id).is_some()
+        });
+        assert!(came && sink == payload);
+    }
+    for _ in 0..MESSAGES {
+        let id = slow.irecv(&from(0, 7), contiguous(&mut sink));
+        while slow.ob1.take(id).is_none() {
+            sender.progress();
+            slow.progress();
+        }
+    }
+    world.settle();
+    open.retain(|&id| world.ranks[0].ob1.take(id).is_none());
+    assert!(open.is_empty());
+    world.assert_clean();
+}
+
 #[test]
 fn a_receive_without_a_message_is_cancelled_at_once() {
     let mut world = World::plain(Options::new(2));

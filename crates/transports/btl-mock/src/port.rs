@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use btl::{
-    Access, Arrival, Asleep, Btl, Busy, Event, FastPath, Limits, Loss, MAX_HEADER_WORDS, Peer, Refusal,
+    Access, Arrival, Asleep, Btl, Busy, Event, FastPath, Full, Limits, Loss, MAX_HEADER_WORDS, Peer, Refusal,
     RemoteKey, RemoteMemory, Route, SHORT, Sleep, Take,
 };
 use mem::{PeerBytes, PeerSpace, Source, UserMem};
@@ -198,6 +198,13 @@ impl Btl for Port {
 
     fn congested(&self, peer: Peer) -> bool {
         self.state.borrow().congested[peer.0 as usize]
+    }
+
+    /// Rings belong to one pair each.
+    fn full(&self, peer: Peer) -> Option<Full> {
+        let mut state = self.state.borrow_mut();
+        let (paths, slots) = (state.options.paths, state.options.slots);
+        (0..paths).all(|path| state.path(self.rank, peer.0, path).len() >= slots).then_some(Full::Peer)
     }
 
     fn advertise_congestion(&mut self, on: bool) -> bool {
