@@ -50,10 +50,7 @@ pub fn hear(state: &mut State, context: u32, from: Peer) {
     match state.comms.in_context(context).map(|comm| (comm.handle, comm.contains(from))) {
         Some((comm, true)) => spread(state, comm),
         Some((_, false)) => {}
-        None if state.contexts.is_free(context >> 1, 1) => {
-            state.failures.early.insert(context);
-            state.failures.any = true;
-        }
+        None if state.contexts.is_free(context >> 1, 1) => state.failures.revoke_early(context),
         // It was freed.
         None => {}
     }

@@ -9,6 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use abi::Error;
 use btl::Peer;
 
+/// Revoked contexts whose communicators are not there yet, at most: another process makes up which.
+const MOST_EARLY: usize = 4096;
+
 /// What a process knows of failures.
 #[derive(Default)]
 pub struct Failures {
@@ -35,6 +38,14 @@ impl Failures {
         self.survives = true;
         SURVIVES.store(true, Ordering::Relaxed);
     }
+
+    /// A context was revoked whose communicator is being made here.
+    pub fn revoke_early(&mut self, context: u32) {
+        if self.early.len() < MOST_EARLY {
+            self.early.insert(context);
+            self.any = true;
+        }
+    }
 }
 
 /// The class by which the program knows an error: in a job that goes on, a lost process has failed.
@@ -54,3 +65,15 @@ pub const UNACKNOWLEDGED: Error = Error::new(
     abi::ERR_PROC_FAILED,
     "a process of the communicator has failed, which might have sent the message; MPIX_Comm_ack_failed acknowledges that",
 );
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contexts_that_another_process_makes_up_are_bounded() {
+        let mut failures = Failures::default();
+        (0..2 * MOST_EARLY as u32).for_each(|context| failures.revoke_early(context));
+        assert!(failures.any && failures.early.len() == MOST_EARLY);
+    }
+}
