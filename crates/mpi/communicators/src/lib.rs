@@ -20,6 +20,7 @@ mod idup;
 mod inter;
 mod retire;
 mod sharing;
+mod split_type;
 mod topology;
 
 pub use cart::*;
@@ -32,4 +33,5 @@ pub use inter::{
     between, create as intercomm_create, create_from_groups as intercomm_create_from_groups,
     merge as intercomm_merge,
 };
+pub use split_type::split_type;
 pub use topology::topo_test;
