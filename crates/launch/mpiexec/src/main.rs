@@ -48,7 +48,7 @@ fn main() -> ExitCode {
             let search = seconds.parse().map_or(rte::SEARCH, Duration::from_secs);
             return rte::worker(address, search, file, btl_vader::segment_bytes);
         }
-        [pmi::launch::FLAG, descriptor] => return spawned::run(descriptor),
+        [pmi::launch::FLAG, descriptor, more @ ..] => return spawned::run(descriptor, more),
         _ => {}
     }
     let line = match command_line::parse(words) {

@@ -9,7 +9,8 @@
 //!    │ ◄─ end of the socket ───────────────────────────────────────────────────────  │  the job has ended
 //! ```
 //! A process without Alhena's mpiexec starts the new one itself. As long as the rank has not released the job, the end of
-//! the socket on its side ends the job.
+//! the socket on its side ends the job. Where jobs go on when ranks fail, the end may be a failure, and the rank writes
+//! `given up` where it is none.
 
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
@@ -28,6 +29,8 @@ const STEP: &str = "MPI_Comm_spawn";
 pub const FLAG: &str = "-spawned";
 /// What a rank writes when the jobs are not connected any more.
 pub const RELEASED: u8 = b'r';
+/// What a rank writes that does not want the job any more.
+pub const GIVEN_UP: u8 = b'g';
 /// Longest order, in bytes.
 const LONGEST: usize = 64 << 20;
 
@@ -97,6 +100,17 @@ impl Order {
 #[derive(Debug)]
 pub struct Launched {
     socket: UnixStream,
+    is_released: bool,
+}
+
+impl Drop for Launched {
+    /// The job ends, unless it was released.
+    fn drop(&mut self) {
+        if !self.is_released {
+            // Fails only if it has ended.
+            let _ = crate::scm::send(self.socket.as_fd(), &[GIVEN_UP], &[]);
+        }
+    }
 }
 
 impl Launched {
@@ -130,7 +144,8 @@ impl Launched {
     }
 
     /// The jobs are not connected any more: the new one outlives this process.
-    pub fn release(self) {
+    pub fn release(mut self) {
+        self.is_released = true;
         // Fails only if it has ended.
         let _ = crate::scm::send(self.socket.as_fd(), &[RELEASED], &[]);
     }
@@ -155,7 +170,7 @@ impl Job {
             }
             Service::Alone(_) | Service::Launcher(_) => start(&theirs).map_err(Error::io(STEP))?,
         }
-        Ok(Launched { socket })
+        Ok(Launched { socket, is_released: false })
     }
 }
 

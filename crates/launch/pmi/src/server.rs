@@ -368,6 +368,11 @@ impl Server {
         informed
     }
 
+    /// Whether it was announced that a rank of the job has failed.
+    pub fn knows_failed(&self, rank: u32) -> bool {
+        self.failed.contains(&rank)
+    }
+
     fn end_barrier(&mut self) -> Event {
         if self.in_barrier > 0 && self.in_barrier + self.missing == self.ranks.len() {
             self.in_barrier = 0;

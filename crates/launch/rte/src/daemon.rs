@@ -22,7 +22,7 @@ use crate::call;
 use crate::link::Link;
 use crate::messages::{Down, Order, Up};
 use crate::prepare::Prepared;
-use crate::spec::{Host, JobSpec, Launcher};
+use crate::spec::{Host, JobSpec, Launcher, Parent};
 use crate::summons::{self, LONGEST_LINE, UNREACHED};
 use crate::tables;
 use crate::{Error, supervisor};
@@ -210,9 +210,9 @@ fn prepare(host: u32, order: Order, segment_bytes: pmi::SegmentBytes) -> Result<
         hosts: order.hosts.into_iter().map(|name| Host { name, local: false }).collect(),
         host_of: node_of.clone(),
         allocated_by: None,
-        launcher: Launcher::default(),
+        launcher: Launcher { words: order.launcher, ..Launcher::default() },
         listen: None,
-        parent: None,
+        parent: order.parent.map(|port| Parent { port, spawner: None }),
     };
     Prepared::on_host(spec, order.job, node_of, host, name)
 }

@@ -47,6 +47,7 @@
 //! window. So a window is never closed for long, and a pager that does not read does not hold up the news that a rank
 //! has died.
 
+mod accusations;
 pub mod binding;
 #[cfg(test)]
 mod binding_tests;

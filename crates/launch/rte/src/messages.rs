@@ -61,8 +61,8 @@ pub(crate) enum Up {
     Ended(u32, Status, u32),
     /// A rank of this host has failed, and the job goes on.
     RankFailed(u32),
-    /// A rank of another host is not reached any more.
-    Accused(u32),
+    /// The first rank, of this host, does not reach the second one any more.
+    Accused(u32, u32),
     /// The call stacks that were asked for were sent.
     Traced,
     /// All that had happened to the ranks of this host when it was asked is reported.
@@ -107,8 +107,8 @@ pub(crate) enum Down {
     End,
     /// A rank of the job has failed, and the job goes on.
     RankFailed(u32),
-    /// End this rank: another one does not reach it.
-    Kill(u32),
+    /// End the second of these ranks: the first one does not reach it.
+    Kill(u32, u32),
     /// Send the call stack of each rank.
     Traces,
     /// Send what each rank does.
@@ -162,6 +162,10 @@ pub(crate) struct Order {
     pub stacks_on_crash: bool,
     pub cleanup: bool,
     pub survives: bool,
+    /// The words that start something on another host.
+    pub launcher: Vec<String>,
+    /// Where the processes that have spawned the job wait for its own.
+    pub parent: Option<String>,
     pub verbosity: Verbosity,
     /// mpiexec's outputs (one where both are the same), with rows and columns where they are terminals.
     pub outputs: Vec<Option<(u16, u16)>>,
@@ -183,14 +187,14 @@ wire_enum! { Up {
     0 Ready, 1 Refused(code, text), 2 Hello(program), 3 Fence(pairs, record), 4 Name(rank, line), 5 Output(channel, stream, bytes),
     6 Note(text), 7 StdinTaken(bytes), 8 StdinUnwanted, 9 Failure(report), 10 Ended(rank, status, programs), 11 Traced,
     12 Finished(code), 13 Settled, 14 Tables(index, rank, offset, bytes),
-    15 LongWait(after, ends), 16 Seen(number, ranks), 17 WaitSites(sites), 18 RankFailed(rank), 19 Accused(rank),
+    15 LongWait(after, ends), 16 Seen(number, ranks), 17 WaitSites(sites), 18 RankFailed(rank), 19 Accused(by, rank),
     20 Started(processes),
 } }
 
 wire_enum! { Down {
     0 Order(host, order), 1 Start, 2 Fence(pairs, table), 3 Reply(rank, text), 4 OutputTaken(bytes), 5 OutputBroken(channel),
     6 Stdin(bytes), 7 StdinEnd, 8 Signal(number), 9 Window(rows, columns), 10 End, 11 Traces, 12 Settle,
-    13 Look(number), 14 NameWaits(ranks), 15 RankFailed(rank), 16 Kill(rank),
+    13 Look(number), 14 NameWaits(ranks), 15 RankFailed(rank), 16 Kill(by, rank),
 } }
 
 wire_enum! { Failure {
@@ -212,7 +216,7 @@ wire_struct! {
     Culprit { rank, also, pid, host, program, place }
     Order {
         job, hosts, mapping, apps, directory, variables, tables, universe_size, placement, report_bindings, output, stdin,
-        host_silence, stack_traces, stacks_on_crash, cleanup, survives, verbosity, outputs,
+        host_silence, stack_traces, stacks_on_crash, cleanup, survives, launcher, parent, verbosity, outputs,
     }
     Summons { secret, addresses, host, order }
     App { program, arguments, count, environment, directory, search_path, info }

@@ -47,6 +47,8 @@ pub enum Token {
     Feed,
     /// The connection with the rank that has had this job started.
     Spawner,
+    /// The job of that rank is over.
+    SpawnersJob,
     /// A process calls at mpiexec's port.
     Listener,
     /// mpiexec got a signal.
@@ -76,6 +78,7 @@ impl Token {
             Token::Link(host) => (11, host),
             Token::Feed => (12, 0),
             Token::Spawner => (20, 0),
+            Token::SpawnersJob => (23, 0),
             Token::Listener => (13, 0),
             Token::Signal => (14, 0),
             Token::Launcher(host) => (15, host),
@@ -106,6 +109,7 @@ impl Token {
             11 => Token::Link(index),
             12 => Token::Feed,
             20 => Token::Spawner,
+            23 => Token::SpawnersJob,
             13 => Token::Listener,
             14 => Token::Signal,
             15 => Token::Launcher(index),
@@ -229,6 +233,7 @@ mod tests {
             Token::Caller(3),
             Token::Tools,
             Token::Tool(5),
+            Token::SpawnersJob,
         ] {
             assert_eq!(Token::decode(token.encode()), token);
         }

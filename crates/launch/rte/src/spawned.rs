@@ -18,33 +18,30 @@ use std::process::Child;
 use std::sync::Arc;
 
 use pmi::launch::Order;
+use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::poller::{Poller, Token};
 use crate::signals::Set;
-use crate::spec::Parent;
+use crate::spec::{Parent, Spawner};
 
 /// Takes over the job that is ordered by the descriptor `fd`: makes its environment and directory this process's. The
-/// arguments of mpiexec, and the rank that wants the job.
+/// arguments of mpiexec, and the rank that wants the job. `lifeline`: a descriptor that ends with that rank's job.
 ///
 /// Must be called from a process with a single thread.
 ///
 /// # Errors
 /// The order cannot be read, or its directory not be entered.
-pub fn adopt(fd: RawFd) -> io::Result<(Vec<OsString>, Parent)> {
-    if fd <= 2 {
-        return Err(io::ErrorKind::InvalidInput.into());
-    }
-    // SAFETY: the mpiexec or rank that started this process left the descriptor open for it alone; a number that is none gives
-    // errors.
-    let link = unsafe { OwnedFd::from_raw_fd(fd) };
-    rustix::io::fcntl_setfd(&link, rustix::io::FdFlags::CLOEXEC)?;
-    let socket = UnixStream::from(link);
+pub fn adopt(fd: RawFd, lifeline: Option<RawFd>) -> io::Result<(Vec<OsString>, Parent)> {
+    let socket = UnixStream::from(own(fd)?);
+    let lifeline = lifeline.map(own).transpose()?;
     let order = Order::read(&socket)?;
     if order.brings_output {
         take_output(&socket)?;
     }
     socket.set_nonblocking(true)?;
-    let parent = Parent { port: order.port, link: Arc::new(socket.into()) };
+    let spawner = Spawner { link: Arc::new(socket.into()), lifeline: lifeline.map(Arc::new) };
+    let parent = Parent { port: order.port, spawner: Some(spawner) };
     let directory = PathBuf::from(OsString::from_vec(order.directory));
     if let Err(error) = std::env::set_current_dir(&directory) {
         let directory = directory.display();
@@ -54,6 +51,17 @@ pub fn adopt(fd: RawFd) -> io::Result<(Vec<OsString>, Parent)> {
     }
     replace_environment(&order.environment);
     Ok((order.arguments.into_iter().map(OsString::from_vec).collect(), parent))
+}
+
+fn own(fd: RawFd) -> io::Result<OwnedFd> {
+    if fd <= 2 {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    // SAFETY: the mpiexec or rank that started this process left the descriptor open for it alone; a number that is none gives
+    // errors.
+    let own = unsafe { OwnedFd::from_raw_fd(fd) };
+    rustix::io::fcntl_setfd(&own, rustix::io::FdFlags::CLOEXEC)?;
+    Ok(own)
 }
 
 /// Makes the descriptors that follow an order this process's standard output and error.
@@ -88,59 +96,97 @@ fn replace_environment(entries: &[Vec<u8>]) {
 
 /// Reports to the rank that asked for the job why it could not be started.
 pub fn report_failure(parent: &Parent, text: &str) {
-    if let Ok(link) = parent.link.try_clone() {
+    if let Some(Ok(link)) = parent.spawner.as_ref().map(|spawner| spawner.link.try_clone()) {
         // Fails only if that rank has ended.
         let _ = UnixStream::from(link).write_all(text.as_bytes());
     }
 }
 
+impl Spawner {
+    /// Watches for the end of the asking rank or, where the job of ranks may go on without one, of its job.
+    pub(crate) fn watch(&self, poller: &Poller, survives: bool) -> io::Result<()> {
+        if survives && let Some(lifeline) = &self.lifeline {
+            poller.watch(&**lifeline, Token::SpawnersJob)?;
+        }
+        poller.watch(&*self.link, Token::Spawner)
+    }
+
+    /// One of the two has something to say. Whether this job is to end.
+    pub(crate) fn must_end(&self, poller: &Poller, token: Token, survives: bool) -> bool {
+        let lifeline = self.lifeline.as_ref().filter(|_| survives);
+        let heard = heard(self);
+        if token == Token::Spawner && heard.is_none() {
+            return false;
+        }
+        poller.forget(&*self.link);
+        let goes_on = token == Token::Spawner && matches!(heard, Some(Heard::End)) && lifeline.is_some();
+        if let Some(lifeline) = lifeline.filter(|_| !goes_on) {
+            poller.forget(&**lifeline);
+        }
+        !goes_on && !matches!(heard, Some(Heard::Released))
+    }
+}
+
 /// What the end of the asking rank's side of the link means; `None`: nothing has come yet.
-pub(crate) fn heard(parent: &Parent) -> Option<Heard> {
+fn heard(spawner: &Spawner) -> Option<Heard> {
     let mut bytes = [0; 16];
-    match rustix::io::read(&*parent.link, &mut bytes) {
+    match rustix::io::read(&*spawner.link, &mut bytes) {
         Ok(0) => Some(Heard::End),
         Ok(count) if bytes[..count].contains(&pmi::launch::RELEASED) => Some(Heard::Released),
+        Ok(count) if bytes[..count].contains(&pmi::launch::GIVEN_UP) => Some(Heard::GivenUp),
         Ok(_) | Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => None,
         Err(_) => Some(Heard::End),
     }
 }
 
 /// What the rank that asked for a job has said of it last.
-pub(crate) enum Heard {
+enum Heard {
     /// The jobs are not connected any more.
     Released,
-    /// That rank has ended with its job.
+    /// That rank does not want the job any more.
+    GivenUp,
+    /// That rank has ended, perhaps with its job.
     End,
 }
 
 /// The mpiexecs of the jobs that ranks have had started.
 pub(crate) struct Spawned {
-    children: Vec<Child>,
+    /// Each with what ends for it when this one's own ranks are over.
+    children: Vec<(Child, Option<OwnedFd>)>,
     /// Blocked signals that they begin with.
     mask: Set,
+    /// The words that start something on another host.
+    launcher: Vec<String>,
+    /// The job goes on when ranks fail: then those of spawned jobs have been survived, too, where it ends well.
+    survives: bool,
     /// The first exit code of one that is not 0.
     code: Option<u8>,
 }
 
 impl Spawned {
-    pub(crate) fn new(mask: Set) -> Spawned {
-        Spawned { children: Vec::new(), mask, code: None }
+    pub(crate) fn new(mask: Set, launcher: Vec<String>, survives: bool) -> Spawned {
+        Spawned { children: Vec::new(), mask, launcher, survives, code: None }
     }
 
     /// Starts one, which gets its order by `socket`. If that fails, the rank sees the end of the socket.
     pub(crate) fn start(&mut self, socket: OwnedFd) {
         let Ok(own) = std::env::current_exe() else { return };
-        let mask = self.mask;
+        let Ok((lifeline, end)) = pipe_with(PipeFlags::CLOEXEC) else { return };
+        let (mask, fd) = (self.mask, lifeline.as_raw_fd());
         let mut command = pmi::launch::mpiexec(&own, &socket);
-        // SAFETY: the child makes a system call on values of its own only.
+        command.arg(fd.to_string()).args(&self.launcher);
+        // SAFETY: the child makes system calls on values of its own only.
         unsafe {
             command.pre_exec(move || {
                 mask.block();
-                Ok(())
+                match libc::fcntl(fd, libc::F_SETFD, 0) {
+                    0.. => Ok(()),
+                    _ => Err(io::Error::last_os_error()),
+                }
             })
         };
         match command.spawn() {
-            Ok(child) => self.children.push(child),
+            Ok(child) => self.children.push((child, Some(end))),
             Err(error) => {
                 let text = format!("starting a mpiexec for it: not possible\n  seen: {error}");
                 let _ = UnixStream::from(socket).write_all(text.as_bytes());
@@ -151,7 +197,7 @@ impl Spawned {
     /// Takes note of those that have ended. Whether any are left.
     pub(crate) fn reap(&mut self) -> bool {
         let code = &mut self.code;
-        self.children.retain_mut(|child| match child.try_wait() {
+        self.children.retain_mut(|(child, _)| match child.try_wait() {
             Ok(None) => true,
             Ok(Some(status)) => {
                 let ended = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)) as u8;
@@ -165,16 +211,24 @@ impl Spawned {
         !self.children.is_empty()
     }
 
+    /// This mpiexec's own ranks are over.
+    pub(crate) fn own_job_is_over(&mut self) {
+        self.children.iter_mut().for_each(|(_, end)| drop(end.take()));
+    }
+
     /// Passes a signal on.
     pub(crate) fn signal(&self, number: i32) {
         let Some(signal) = Signal::from_named_raw(number) else { return };
-        for child in &self.children {
+        for (child, _) in &self.children {
             let _ = kill_process(Pid::from_child(child), signal);
         }
     }
 
     /// The exit code of mpiexec, whose own job has ended with `own`.
     pub(crate) fn code(&self, own: u8) -> u8 {
-        if own == 0 { self.code.unwrap_or(0) } else { own }
+        match self.code {
+            Some(code) if own == 0 && !self.survives => code,
+            _ => own,
+        }
     }
 }

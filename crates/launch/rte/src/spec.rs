@@ -60,13 +60,29 @@ pub struct JobSpec {
     pub parent: Option<Parent>,
 }
 
+impl JobSpec {
+    /// The process that has asked for this job, if one has and this process is the one that watches it.
+    pub(crate) fn spawner(&self) -> Option<&Spawner> {
+        self.parent.as_ref()?.spawner.as_ref()
+    }
+}
+
 /// The job that has spawned this one.
 #[derive(Clone, Debug)]
 pub struct Parent {
     /// Where its processes wait for those of this job.
     pub port: String,
-    /// The connection with the process that asked for this job. Its end ends the job, unless that was released.
+    /// Who asked for this job; the mpiexec of a job on several hosts knows that alone.
+    pub spawner: Option<Spawner>,
+}
+
+/// The process that has asked for a job.
+#[derive(Clone, Debug)]
+pub struct Spawner {
+    /// The connection with it. Its end ends the job, unless that was released.
     pub link: Arc<OwnedFd>,
+    /// Ends with that process's job. Where jobs go on when ranks fail, this is what ends the one that it has asked for.
+    pub lifeline: Option<Arc<OwnedFd>>,
 }
 
 /// Memory that the ranks fill for a tool, each its own part, and that is read when the job is over. On other hosts the ranks have

@@ -62,11 +62,12 @@ pub(crate) fn run_with(prepared: Prepared, up: Option<(Link, Outputs)>) -> Resul
         std::process::exit(i32::from(code));
     }
     let cgroup = prepared.cgroup.clone();
+    let spawned = Spawned::new(before, prepared.spec.launcher.words.clone(), prepared.spec.survives);
     // The connection is the proxy's alone: it must end when the proxy does.
     drop((theirs, prepared, up));
     let proxy = Pid::from_raw(pid)
         .ok_or_else(|| Error::System { step: "starting the proxy", source: io::Error::last_os_error() })?;
-    Supervisor::new(proxy, ours, (&wanted, before), is_daemon)
+    Supervisor::new(proxy, ours, &wanted, spawned, is_daemon)
         .and_then(|supervisor| supervisor.run(segment_bytes, &cgroup))
         .inspect_err(|_| drop(tree::end_all()))
 }
@@ -93,11 +94,11 @@ struct Supervisor {
 }
 
 impl Supervisor {
-    /// `mask`: the blocked signals that programs begin with.
     fn new(
         proxy: Pid,
         control: OwnedFd,
-        (wanted, mask): (&Set, Set),
+        wanted: &Set,
+        spawned: Spawned,
         is_daemon: bool,
     ) -> Result<Supervisor, Error> {
         Ok(Supervisor {
@@ -106,7 +107,7 @@ impl Supervisor {
             is_daemon,
             is_wanted: false,
             is_closed: false,
-            spawned: Spawned::new(mask),
+            spawned,
             signals: Events::new(&with_children(wanted)).map_err(Error::system("reading signals"))?,
         })
     }
@@ -261,6 +262,7 @@ impl Supervisor {
     fn verdict(&mut self) -> Result<u8, Error> {
         let status = waitpid(Some(self.proxy.pid()), WaitOptions::empty())
             .map_err(Error::system("asking how the proxy ended"))?;
+        self.spawned.own_job_is_over();
         while self.spawned.reap() {
             wait(&mut [PollFd::new(&self.signals, PollFlags::IN)], None, "waiting for spawned jobs")?;
             self.pass_signals_on();

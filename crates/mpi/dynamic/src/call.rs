@@ -38,7 +38,7 @@ fn begin_accept(t: &mut Token, group: &Group, name: RootText<'_>, info: abi::Inf
         (port.ok_or(NOT_OPEN)?, end_of(timeout(&hints)?))
     };
     let offer = group.offer()?;
-    let accepted = apart(t, move || accept_at(&port, &offer, None, end))?;
+    let accepted = group.apart(t, move |cancel| accept_at(&port, &offer, &[cancel], end))?;
     match accepted {
         Accepted::Met(met) => Ok(*met),
         Accepted::Watched | Accepted::TimedOut => {
@@ -56,12 +56,7 @@ pub(crate) enum Accepted {
 }
 
 /// Waits for a caller that goes through with it; one that gives up or is gone is none.
-pub(crate) fn accept_at(
-    port: &Arc<Port>,
-    offer: &Offer,
-    watched: Option<i32>,
-    end: Option<Instant>,
-) -> Accepted {
+pub(crate) fn accept_at(port: &Arc<Port>, offer: &Offer, watched: &[i32], end: Option<Instant>) -> Accepted {
     loop {
         match port.next_caller(watched, end) {
             Arrived::Caller(stream, session) => {
@@ -110,8 +105,8 @@ pub(crate) fn connect_to(t: &mut Token, group: &Group, name: &str, limit: Option
     let name = Name::parse(name)
         .ok_or(Error::new(abi::ERR_PORT, "the port's name is none that MPI_Open_port gives"))?;
     let offer = group.offer()?;
-    let talked = apart(t, move || {
-        let Some((stream, session)) = dial(&name, end_of(limit))? else { return Ok(None) };
+    let talked = group.apart(t, move |cancel| {
+        let Some((stream, session)) = dial(&name, end_of(limit), cancel)? else { return Ok(None) };
         let patience = Instant::now() + crate::talk::PATIENCE;
         let met = Talk::new(stream, Some(session)).connect(&offer, patience);
         met.map(Some).map_err(|error| error.to_string())

@@ -21,11 +21,15 @@ struct Attempt {
     challenge: Vec<u8>,
 }
 
-/// Calls at a port, whose owner may accept later. `None`: it has not by `end`.
+/// Calls at a port, whose owner may accept later. `None`: it has not by `end`, or `cancel` is readable.
 ///
 /// # Errors
 /// No address leads to the port, in words: it is closed, or its owner is gone.
-pub(crate) fn dial(name: &Name, end: Option<Instant>) -> Result<Option<(TcpStream, Session)>, String> {
+pub(crate) fn dial(
+    name: &Name,
+    end: Option<Instant>,
+    cancel: i32,
+) -> Result<Option<(TcpStream, Session)>, String> {
     let mut places = name.places.iter();
     let mut attempts: Vec<Attempt> = Vec::new();
     let (mut failures, mut next) = (Vec::new(), Instant::now());
@@ -54,7 +58,8 @@ pub(crate) fn dial(name: &Name, end: Option<Instant>) -> Result<Option<(TcpStrea
                 }
             }
         }
-        if end.is_some_and(|end| end <= now) {
+        let is_given_up = || platform::descriptor::wait_readable(cancel, Some(Duration::ZERO));
+        if end.is_some_and(|end| end <= now) || is_given_up() {
             return Ok(None);
         }
         if attempts.is_empty() {
@@ -65,7 +70,8 @@ pub(crate) fn dial(name: &Name, end: Option<Instant>) -> Result<Option<(TcpStrea
         let stands = attempts.iter().all(|attempt| attempt.calling.is_some());
         let limit = until.saturating_duration_since(now);
         let limit = if stands { limit } else { limit.min(Duration::from_millis(1)) };
-        let fds: Vec<i32> = attempts.iter().map(|attempt| attempt.stream.as_raw_fd()).collect();
+        let fds: Vec<i32> =
+            attempts.iter().map(|attempt| attempt.stream.as_raw_fd()).chain([cancel]).collect();
         platform::descriptor::wait_any(&fds, Some(limit));
     }
 }

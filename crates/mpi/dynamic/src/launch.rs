@@ -3,13 +3,14 @@
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use abi::{Error, Result};
 use objects::domain::Token;
 use pmi::launch::{Launched, Order};
 
 use crate::call::{Accepted, accept_at, dynamic_params, end_of, of_parameter};
-use crate::meeting::{Group, apart};
+use crate::meeting::Group;
 use crate::port::{Port, tcp_params};
 use crate::table::TABLE;
 use crate::talk::Offer;
@@ -39,8 +40,9 @@ pub(crate) fn launch(t: &mut Token, group: &Group, arguments: Vec<Vec<u8>>) -> R
         arguments,
         environment: environment(),
     };
-    let outcome =
-        apart(t, move || run(launched, &order, |fd| accept_at(&port, &offer, Some(fd), end_of(limit))))?;
+    let outcome = group.apart(t, move |cancel| {
+        run(launched, &order, cancel, |watched| accept_at(&port, &offer, watched, end_of(limit)))
+    })?;
     let (met, launched) =
         outcome.map_err(|why| FAILED.described(|| format!("the processes could not be started: {why}")))?;
     let job = met.side.members.first().map_or(0, |member| member.process.job);
@@ -51,13 +53,18 @@ pub(crate) fn launch(t: &mut Token, group: &Group, arguments: Vec<Vec<u8>>) -> R
 fn run(
     mut launched: Launched,
     order: &Order,
-    accept: impl FnOnce(i32) -> Accepted,
+    cancel: i32,
+    accept: impl FnOnce(&[i32]) -> Accepted,
 ) -> std::result::Result<(Box<Offer>, Launched), String> {
     if launched.order(order).is_err() {
         return Err(launched.why());
     }
-    match accept(launched.socket().as_raw_fd()) {
+    match accept(&[launched.socket().as_raw_fd(), cancel]) {
         Accepted::Met(met) => Ok((met, launched)),
+        // The end of the socket ends what was started.
+        Accepted::Watched if platform::descriptor::wait_readable(cancel, Some(Duration::ZERO)) => {
+            Err("one of the processes that wanted them has failed".to_owned())
+        }
         Accepted::Watched => Err(launched.why()),
         // The end of the socket ends what was started.
         Accepted::TimedOut => {

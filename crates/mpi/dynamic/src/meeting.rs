@@ -1,5 +1,6 @@
 //! Two groups meet: what their leaders have agreed on becomes an inter-communicator.
 
+use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,6 +10,7 @@ use engine::Lane;
 use objects::domain::Token;
 use objects::state::State;
 use objects::wait::wait_for;
+use platform::eventfd::EventFd;
 
 use crate::talk::Offer;
 
@@ -96,6 +98,31 @@ impl Group {
     }
 }
 
+impl Group {
+    /// As [`apart`], until a process of the group fails, or the communicator is revoked: then the descriptor that `work` gets is
+    /// readable, and what comes of it is dropped.
+    ///
+    /// # Errors
+    /// As [`apart`]; `MPIX_ERR_PROC_FAILED`, `MPIX_ERR_REVOKED`.
+    pub(crate) fn apart<R: Send + 'static>(
+        &self,
+        t: &mut Token,
+        work: impl FnOnce(i32) -> R + Send + 'static,
+    ) -> Result<R> {
+        let failed = Error::new(abi::ERR_NO_MEM, "there is no descriptor for the wait");
+        let cancel = EventFd::new().map_err(|error| failed.described(|| error.to_string()))?;
+        let cancel = Arc::new(cancel);
+        let of_worker = Arc::clone(&cancel);
+        let place = begin_apart(move || work(of_worker.as_fd().as_raw_fd()))?;
+        let comm = self.comm;
+        let ended = wait_for(t, |state| match take(&place) {
+            Some(result) => Some(Ok(result)),
+            None => state.check_whole(comm).err().map(Err),
+        });
+        ended.inspect_err(|_| cancel.signal())
+    }
+}
+
 const GARBLED: Error = Error::new(abi::ERR_INTERN, "the root has shared what makes no sense");
 
 fn encode(outcome: Result<Offer>, along: &str) -> String {
@@ -125,6 +152,14 @@ pub(crate) fn apart<R: Send + 'static>(
     t: &mut Token,
     work: impl FnOnce() -> R + Send + 'static,
 ) -> Result<R> {
+    let place = begin_apart(work)?;
+    Ok(wait_for(t, |_| take(&place)))
+}
+
+/// Where the result of what runs apart will be.
+type Place<R> = Arc<Mutex<Option<R>>>;
+
+fn begin_apart<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> Result<Place<R>> {
     /// Lanes of calls, beside those of files.
     static CALLS: AtomicU64 = AtomicU64::new(0);
     let key = 1 << 63 | CALLS.fetch_add(1, Ordering::Relaxed);
@@ -134,5 +169,9 @@ pub(crate) fn apart<R: Send + 'static>(
         *of_worker.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
     };
     engine::run_blocking(Lane::Own { key, most: 1 }, move |_| work(), done)?;
-    Ok(wait_for(t, |_| place.lock().unwrap_or_else(PoisonError::into_inner).take()))
+    Ok(place)
+}
+
+fn take<R>(place: &Place<R>) -> Option<R> {
+    place.lock().unwrap_or_else(PoisonError::into_inner).take()
 }

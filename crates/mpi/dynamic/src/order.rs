@@ -36,13 +36,21 @@ const FLAGS: &[(&str, &str)] = &[
 ];
 
 /// The arguments of mpiexec for these commands, and how many processes each of them starts. `universe`: the value of
-/// `MPI_UNIVERSE_SIZE`, where there is one.
+/// `MPI_UNIVERSE_SIZE`, where there is one; `survives`: as this job, the new one goes on when ranks fail.
 ///
 /// # Errors
 /// `MPI_ERR_ARG`, `MPI_ERR_SPAWN`.
-pub(crate) fn words(commands: &[Command], universe: Option<i32>) -> Result<(Vec<Vec<u8>>, Vec<u32>)> {
+pub(crate) fn words(
+    commands: &[Command],
+    universe: Option<i32>,
+    survives: bool,
+) -> Result<(Vec<Vec<u8>>, Vec<u32>)> {
     let mut words: Vec<Vec<u8>> = Vec::new();
     let mut put = |text: &str| words.push(text.as_bytes().to_vec());
+    if survives {
+        put("-with-ft");
+        put("ulfm");
+    }
     if !commands.iter().any(|command| command.info.get("bind_to").is_some()) {
         // Parents and children would sit on the same processors.
         put("-bind-to");
@@ -180,7 +188,8 @@ mod tests {
             maxprocs,
             info,
         };
-        let (words, counts) = words(&[command(info, 2), command(Info::default(), 1)], Some(8)).unwrap();
+        let (words, counts) =
+            words(&[command(info, 2), command(Info::default(), 1)], Some(8), false).unwrap();
         let line: Vec<String> = words.into_iter().map(|word| String::from_utf8(word).unwrap()).collect();
         assert_eq!(
             line.join("|"),

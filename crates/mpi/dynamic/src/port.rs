@@ -89,7 +89,7 @@ struct Door {
 /// How a wait for a caller has ended.
 pub(crate) enum Arrived {
     Caller(TcpStream, Box<Session>),
-    /// The descriptor that was watched is readable.
+    /// A descriptor that was watched is readable.
     Watched,
     TimedOut,
 }
@@ -131,8 +131,8 @@ impl Port {
         self.door.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for a caller that knows the port's name, until `end`; or until `watched` is readable. Several threads may wait.
-    pub(crate) fn next_caller(&self, watched: Option<i32>, end: Option<Instant>) -> Arrived {
+    /// Waits for a caller that knows the port's name, until `end`; or until one that is watched is readable. Several threads may wait.
+    pub(crate) fn next_caller(&self, watched: &[i32], end: Option<Instant>) -> Arrived {
         loop {
             let (fds, wake) = {
                 let mut door = self.door();
@@ -141,10 +141,10 @@ impl Port {
                 }
                 let callers = door.acceptor.callers().map(AsRawFd::as_raw_fd);
                 let own = [self.listener.as_raw_fd(), self.more.as_fd().as_raw_fd()];
-                let fds: Vec<i32> = own.into_iter().chain(callers).chain(watched).collect();
+                let fds: Vec<i32> = own.into_iter().chain(callers).chain(watched.iter().copied()).collect();
                 (fds, door.acceptor.deadline())
             };
-            if watched.is_some_and(|fd| platform::descriptor::wait_readable(fd, Some(Duration::ZERO))) {
+            if watched.iter().any(|&fd| platform::descriptor::wait_readable(fd, Some(Duration::ZERO))) {
                 self.leave(&self.door());
                 return Arrived::Watched;
             }
@@ -208,15 +208,18 @@ mod tests {
         let name = Name::parse(&port.name).unwrap();
         let silent = name.places.iter().find_map(|&place| TcpStream::connect(place).ok()).unwrap();
         let end = Instant::now() + Duration::from_secs(60);
-        let caller = std::thread::spawn(move || crate::dial::dial(&name, Some(end)).unwrap().is_some());
-        assert!(matches!(port.next_caller(None, Some(end)), Arrived::Caller(..)));
+        let never = EventFd::new().unwrap();
+        let caller = std::thread::spawn(move || {
+            crate::dial::dial(&name, Some(end), never.as_fd().as_raw_fd()).unwrap().is_some()
+        });
+        assert!(matches!(port.next_caller(&[], Some(end)), Arrived::Caller(..)));
         assert!(caller.join().unwrap());
         assert!(must_wake());
-        assert!(matches!(port.next_caller(None, Some(Instant::now())), Arrived::TimedOut));
+        assert!(matches!(port.next_caller(&[], Some(Instant::now())), Arrived::TimedOut));
         assert!(must_wake());
         drop(silent);
         while port.door().acceptor.callers().next().is_some() {
-            port.next_caller(None, Some(Instant::now()));
+            port.next_caller(&[], Some(Instant::now()));
         }
         assert!(!must_wake());
     }

@@ -7,6 +7,7 @@ use objects::domain::Token;
 use crate::launch::launch;
 use crate::meeting::Group;
 use crate::order::{Command, words};
+use crate::table::TABLE;
 
 /// `MPI_Comm_spawn`
 pub fn spawn(
@@ -69,19 +70,30 @@ fn start(
 ) -> Result<()> {
     let group = Group::of(t, comm, root)?;
     // What the root wants of each command and what it starts, for the error codes: `4:2 3:3`.
-    let mut counts = String::new();
+    let (mut counts, mut job) = (String::new(), None);
     let made = group.meet_along(t, &mut counts, |t, counts| {
         let commands = commands(t)?;
         *counts = wanted(&commands, &[]);
-        let size = t.lock().predefined.universe_size;
-        let (words, started) = words(&commands, (size > 0).then_some(size))?;
+        let (size, survives) = {
+            let state = t.lock();
+            (state.predefined.universe_size, state.failures.survives)
+        };
+        let (words, started) = words(&commands, (size > 0).then_some(size), survives)?;
         let met = launch(t, &group, words)?;
+        job = met.side.members.first().map(|member| member.process.job);
         *counts = wanted(&commands, &started);
         Ok(met)
     });
     if let Some(mut errcodes) = errcodes {
         give(&counts, made.is_ok(), &mut errcodes)?;
     }
+    if made.is_err()
+        && let Some(job) = job
+    {
+        // A parent has failed meanwhile: what was started waits for nothing any more, and ends with its socket.
+        TABLE.get_mut(&mut t.lock().tables).launched.retain(|(other, _)| *other != job);
+    }
+    *new = abi::COMM_NULL;
     *new = made?;
     Ok(())
 }

@@ -46,7 +46,18 @@ impl<T> Gather<T> {
         let place = self.members.iter_mut().find(|(one, has_come)| *one == member && !has_come)?;
         place.1 = true;
         self.collected.extend(part);
-        if !self.members.iter().all(|(_, has_come)| *has_come) {
+        self.finish()
+    }
+
+    /// No more parts come from `member`. Returns all others' if they have waited for it alone.
+    pub fn remove(&mut self, member: u32) -> Option<Vec<(u32, T)>> {
+        let place = self.members.iter().position(|(one, _)| *one == member)?;
+        self.members.remove(place);
+        self.finish()
+    }
+
+    fn finish(&mut self) -> Option<Vec<(u32, T)>> {
+        if self.members.is_empty() || !self.members.iter().all(|(_, has_come)| *has_come) {
             return None;
         }
         self.members.iter_mut().for_each(|(_, has_come)| *has_come = false);

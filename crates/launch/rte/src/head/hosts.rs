@@ -167,7 +167,8 @@ impl Head {
                     self.tell_all(&Down::RankFailed(rank));
                 }
             }
-            Up::Accused(rank) => self.tell_all(&Down::Kill(rank)),
+            Up::Accused(by, rank) if self.hosts[index].ranks.contains(&by) => self.accuse(index, by, rank),
+            Up::Accused(..) => {}
             Up::Traced => self.traced(),
             Up::Settled => self.hosts[index].settles = false,
             Up::Finished(code) => {
@@ -178,6 +179,7 @@ impl Head {
                     self.poller.forget(&link);
                 }
                 self.forget_look(index);
+                self.come_no_more(index);
                 if let Some(code) = code {
                     self.verdict.fall_back(code);
                 }
@@ -231,6 +233,28 @@ impl Head {
             if self.statuses[rank as usize].replace(Status::Killed(libc::SIGKILL)).is_none() {
                 self.tell_all(&Down::RankFailed(rank));
             }
+        }
+        self.come_no_more(index);
+    }
+
+    /// All ranks of a host are over. In a job that goes on others do not wait for them in a fence.
+    fn come_no_more(&mut self, index: usize) {
+        if self.spec.survives
+            && let Some((pairs, table)) = self.space.come_no_more(index)
+        {
+            self.tell_all(&Down::Fence(pairs, Bytes(table)));
+        }
+    }
+
+    /// Rank `by` of a host does not reach `rank`, which has to go unless its side has said the same before.
+    fn accuse(&mut self, index: usize, by: u32, rank: u32) {
+        let Some(&host) = self.spec.host_of.get(rank as usize) else { return };
+        let sides = match host as usize == index {
+            true => (self.hosts.len() as u32 + by, self.hosts.len() as u32 + rank),
+            false => (index as u32, host),
+        };
+        if self.accusations.believes(sides.0, sides.1) {
+            self.tell(host as usize, &Down::Kill(by, rank));
         }
     }
 

@@ -28,6 +28,7 @@ use std::time::Instant;
 
 use connect::{Acceptor, Protection, Secret};
 
+use crate::accusations::Accusations;
 use crate::console::Writer;
 use crate::failure::Failure;
 use crate::link::{self, Link};
@@ -63,6 +64,8 @@ pub(crate) struct Head {
     input: Option<Input>,
     space: Space,
     verdict: Verdict,
+    /// Which of two hosts, or of two ranks of one, that do not reach each other has said so first.
+    accusations: Accusations,
     /// The search for dead-locks.
     watch: Watch,
     stage: Stage,
@@ -164,6 +167,9 @@ impl Head {
         poller.watch(&listener, Token::Listener).map_err(watched)?;
         let signals = Events::new(wanted).map_err(Error::system("reading signals"))?;
         poller.watch(&signals, Token::Signal).map_err(Error::system("watching a descriptor"))?;
+        if let Some(spawner) = spec.spawner() {
+            spawner.watch(&poller, spec.survives).map_err(Error::system("watching a descriptor"))?;
+        }
         let writers = crate::console::writers().map_err(Error::system("opening standard output"))?;
         let input = Input::new(spec.stdin, &poller).map_err(Error::system("opening standard input"))?;
         let order = order(&spec, job, &writers)?;
@@ -182,6 +188,7 @@ impl Head {
             acceptor: Acceptor::new("mpiexec", secret, Protection::Encrypt, Some(report)),
             space: Space::new(hosts.len()),
             verdict: Verdict::new(spec.host_silence),
+            accusations: Accusations::default(),
             watch: Watch::default(),
             stage: Stage::Working,
             patience: Patience::default(),
@@ -231,6 +238,7 @@ impl Head {
             Token::Launcher(host) => self.write_order(host),
             Token::LauncherSays(host) => self.hear_launcher(host),
             Token::LauncherEnd(host) => self.launcher_ended(host),
+            Token::Spawner | Token::SpawnersJob => self.hear_spawner(token),
             // Written after every round of the loop. What else there is belongs to proxies.
             _ => {}
         }
@@ -406,6 +414,8 @@ fn order(spec: &JobSpec, job: u64, writers: &[Writer]) -> Result<Order, Error> {
         stacks_on_crash: spec.stacks_on_crash,
         cleanup: spec.cleanup,
         survives: spec.survives,
+        launcher: spec.launcher.words.clone(),
+        parent: spec.parent.as_ref().map(|parent| parent.port.clone()),
         verbosity: spec.verbosity,
         outputs: sizes.collect(),
     })

@@ -36,12 +36,23 @@ impl Space {
     /// and the table of all records, empty where none holds anything, once the last host has come.
     pub fn fence(&mut self, host: usize, pairs: Pairs, record: Vec<u8>) -> Option<(Pairs, Vec<u8>)> {
         let all = self.fence.add(host as u32, [(host as u32, (pairs, record))])?;
+        Some(Space::merge(all))
+    }
+
+    /// All ranks of `host` have ended, and others do not wait for them. Returns what [`Space::fence`] does, if they have waited.
+    pub fn come_no_more(&mut self, host: usize) -> Option<(Pairs, Vec<u8>)> {
+        let all = self.fence.remove(host as u32)?;
+        Some(Space::merge(all))
+    }
+
+    /// The keys of all hosts, and the table of their records.
+    fn merge(all: Vec<(u32, (Pairs, Vec<u8>))>) -> (Pairs, Vec<u8>) {
         let (pairs, records): (Vec<Pairs>, Vec<Vec<u8>>) = all.into_iter().map(|(_, part)| part).unzip();
         let table = match records.iter().all(Vec::is_empty) {
             true => Vec::new(),
             false => wireup::build(&records),
         };
-        Some((pairs.into_iter().flatten().collect(), table))
+        (pairs.into_iter().flatten().collect(), table)
     }
 
     /// `rank` has ended after so many MPI programs in its place.
@@ -83,6 +94,20 @@ mod tests {
             space.fence(1, vec![pair("c")], vec![]),
             Some((vec![pair("c")], wireup::build(&[vec![7], vec![]])))
         );
+    }
+
+    #[test]
+    fn a_barrier_does_not_wait_for_a_host_that_is_gone() {
+        let mut space = Space::new(3);
+        assert_eq!(space.fence(1, vec![pair("b")], vec![]), None);
+        assert_eq!(space.fence(0, vec![pair("a")], vec![]), None);
+        assert_eq!(space.come_no_more(2), Some((vec![pair("a"), pair("b")], vec![])));
+        assert_eq!(space.come_no_more(2), None);
+        assert_eq!(space.fence(1, vec![pair("b")], vec![]), None);
+        // What it had put is there.
+        assert_eq!(space.come_no_more(1), None);
+        assert_eq!(space.fence(0, vec![], vec![]), Some((vec![pair("b")], vec![])));
+        assert_eq!(space.come_no_more(0), None);
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::console::Writer;
 use crate::failure::{self, Culprit, Failure};
 use crate::inquest::{Candidate, Finding, Inquest};
 use crate::messages::Down;
+use crate::poller::Token;
 use crate::status::Status;
 
 /// Hosts that have the order to end their ranks have this long to report that they did.
@@ -89,6 +90,12 @@ impl Head {
         if self.verdict.ending {
             return;
         }
+        if culprit.is_some() && self.is_reported_by_spawn() {
+            if !goes_on {
+                self.end_in_silence();
+            }
+            return;
+        }
         if failure == Failure::Killed(libc::SIGPIPE) && self.writers.iter().any(Writer::is_broken) {
             // That was reported already.
             self.verdict.keep_code(failure.code());
@@ -149,6 +156,25 @@ impl Head {
         })
     }
 
+    /// Whether `MPI_Comm_spawn` of another job reports what fails here: no rank of this one has called `MPI_Init` yet.
+    fn is_reported_by_spawn(&self) -> bool {
+        self.spec.spawner().is_some() && self.space.newest == 0
+    }
+
+    /// The rank that has had this job started releases it, or has ended, or its job has.
+    pub(super) fn hear_spawner(&mut self, token: Token) {
+        let Some(spawner) = self.spec.spawner() else { return };
+        if spawner.must_end(&self.poller, token, self.spec.survives) && !self.verdict.ending {
+            self.end_in_silence();
+        }
+    }
+
+    /// Ends the job without a report: the job that has spawned it is over, or reports itself what has failed.
+    fn end_in_silence(&mut self) {
+        self.verdict.keep_code(0);
+        self.end_all();
+    }
+
     /// Has all hosts end their ranks.
     fn end_all(&mut self) {
         self.begin_end();
@@ -167,6 +193,10 @@ impl Head {
     /// The job cannot begin: `text` is the reason.
     pub(super) fn refuse(&mut self, code: u8, text: &str) {
         if !self.verdict.ending {
+            if let Some(parent) = self.spec.parent.as_ref().filter(|_| self.is_reported_by_spawn()) {
+                crate::spawned::report_failure(parent, text.trim());
+                return self.end_in_silence();
+            }
             self.verdict.keep_code(code);
             self.note(text);
             self.end_all();

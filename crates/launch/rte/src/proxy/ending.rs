@@ -25,8 +25,8 @@ use crate::failure::{self, Culprit};
 use crate::inquest::{Candidate, Finding, is_ending};
 use crate::limits;
 use crate::outlet::Outlet;
+use crate::poller::Token;
 use crate::spawn;
-use crate::spawned::{self, Heard};
 use crate::status::Status;
 use crate::traces;
 use crate::tree;
@@ -73,9 +73,13 @@ impl Proxy {
     /// Calls hosts that are suspected, and reports one that has not answered.
     fn look_for_suspects(&mut self, now: Instant) {
         let found = self.suspects.look(self.job.spec.host_silence, now);
-        if let Some(Suspect { by, rank, silent, places, .. }) = found {
-            let places = places.iter().map(|place| place.ip().to_string()).collect();
-            self.fail(Some(by), Failure::Unreached { rank, places, silent });
+        match found {
+            Some(Suspect { by, rank, .. }) if self.job.spec.survives => self.accuse(by, rank),
+            Some(Suspect { by, rank, silent, places, .. }) => {
+                let places = places.iter().map(|place| place.ip().to_string()).collect();
+                self.fail(Some(by), Failure::Unreached { rank, places, silent });
+            }
+            None => {}
         }
         if !self.suspects.is_empty() && !self.ending {
             no_later_than(&mut self.clock.suspects, suspects::LOOK);
@@ -166,7 +170,7 @@ impl Proxy {
     /// long as no rank of this job has called `MPI_Init`.
     fn is_reported_by_spawn(&self) -> bool {
         let silent = |rank| self.server.phase(rank) == Phase::Silent;
-        self.job.spec.parent.is_some() && (0..self.ranks.len()).all(silent)
+        self.job.spec.spawner().is_some() && (0..self.ranks.len()).all(silent)
     }
 
     /// Reports a failure after which the job goes on.
@@ -285,11 +289,9 @@ impl Proxy {
     }
 
     /// The rank that has had this job started releases it, or has ended with its own job.
-    pub(super) fn hear_spawner(&mut self) {
-        let Some(parent) = &self.job.spec.parent else { return };
-        let Some(heard) = spawned::heard(parent) else { return };
-        self.poller.forget(&*parent.link);
-        if matches!(heard, Heard::End) && !self.ending {
+    pub(super) fn hear_spawner(&mut self, token: Token) {
+        let Some(spawner) = self.job.spec.spawner() else { return };
+        if spawner.must_end(&self.poller, token, self.job.spec.survives) && !self.ending {
             self.trace(|_| "the job that has spawned this one has ended".to_owned());
             self.end_in_silence();
         }

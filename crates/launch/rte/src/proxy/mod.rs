@@ -25,6 +25,7 @@ use std::time::{Duration, Instant};
 use pmi::Segment;
 use rustix::process::{Pid, Signal};
 
+use crate::accusations::Accusations;
 use crate::control::{self, Message, Received};
 use crate::failure::{self, Failure};
 use crate::inquest::Inquest;
@@ -78,6 +79,9 @@ pub(crate) struct Proxy {
     tools: Tools,
     /// Hosts that ranks of this one do not reach.
     suspects: suspects::Suspects,
+    /// Of two ranks of this host that do not reach each other, the one that said so first; a mpiexec that has other hosts, too,
+    /// decides for all of them.
+    accusations: Accusations,
     /// The watching mpiexec.
     parent: Process,
     /// The connection with it.
@@ -216,8 +220,8 @@ impl Proxy {
         let timeout = job.spec.timeout.map(|time| Instant::now() + time);
         let universe = job.spec.universe_size;
         let mut server = Server::new(pmi::kvs_name(job.job_id), &job.app_of, &job.node_of, universe);
-        if let Some(parent) = &job.spec.parent {
-            poller.watch(&*parent.link, Token::Spawner)?;
+        if let Some(spawner) = job.spec.spawner() {
+            spawner.watch(&poller, job.spec.survives)?;
         }
         let callers = callers::Callers::new(&poller)?;
         let tools = Tools::open(parent.pid().as_raw_nonzero().get(), &poller);
@@ -252,6 +256,7 @@ impl Proxy {
             callers,
             tools,
             suspects: suspects::Suspects::default(),
+            accusations: Accusations::default(),
             buffer: vec![0; CHUNK],
             oom_kills: None,
             ranks: Vec::with_capacity(size),
@@ -348,7 +353,7 @@ impl Proxy {
             Token::Console(_) => {}
             Token::Link(_) => self.hear_mpiexec(),
             Token::Feed => self.feed_stdin(),
-            Token::Spawner => self.hear_spawner(),
+            Token::Spawner | Token::SpawnersJob => self.hear_spawner(token),
             // mpiexec's own.
             Token::Listener
             | Token::Signal

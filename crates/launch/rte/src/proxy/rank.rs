@@ -25,6 +25,8 @@ pub struct Rank {
     pub process: Process,
     /// How it ended.
     pub status: Option<Status>,
+    /// The rank that does not reach it any more, for which it was ended.
+    pub accused_by: Option<u32>,
     /// It has ended, and a debugger that is attached to it keeps how from its parent until it lets go.
     pub is_traced: bool,
     /// The MPI program itself, where that is a descendant of the process started (a wrapper script).

@@ -130,6 +130,7 @@ impl Proxy {
             process,
             status: None,
             is_traced: false,
+            accused_by: None,
             program: None,
             mpi_pid: None,
             socket: Some(ours),

@@ -8,6 +8,7 @@ use rustix::process::Signal;
 
 use super::Proxy;
 use crate::failure::{self, Failure};
+use crate::inquest::is_ending;
 use pmi::server::Phase;
 
 impl Proxy {
@@ -26,7 +27,13 @@ impl Proxy {
 
     /// Reports the failure of a rank, and has all others informed.
     pub(super) fn go_on_without(&mut self, rank: usize, failure: Failure) {
-        let (culprit, cause) = (self.culprit(rank), self.likely_cause(&failure, Some(rank)));
+        let culprit = self.culprit(rank);
+        let cause = match (self.ranks[rank].accused_by, &failure) {
+            (Some(by), Failure::Killed(libc::SIGKILL)) => {
+                Some(format!("rank {by} did not reach it any more, and mpiexec has ended it for that"))
+            }
+            _ => self.likely_cause(&failure, Some(rank)),
+        };
         self.note(&failure::message(&failure, Some(&culprit), 0, cause.as_deref()));
         if self.server.phase(rank) != Phase::Active {
             return;
@@ -50,21 +57,27 @@ impl Proxy {
         }
     }
 
-    /// A rank of this host does not reach another one any more.
-    pub(super) fn accuse(&mut self, accused: u32) {
-        if !self.job.spec.survives {
+    /// Rank `by` of this host does not reach another one any more.
+    pub(super) fn accuse(&mut self, by: usize, accused: u32) {
+        if !self.job.spec.survives || self.server.knows_failed(accused) {
             return;
         }
+        let by = self.job.world[by];
         match &mut self.up {
-            Some(up) => up.accused(accused),
-            None => self.kill_accused(accused),
+            Some(up) => up.accused(by, accused),
+            None if self.accusations.believes(by, accused) => self.kill_accused(by, accused),
+            None => {}
         }
     }
 
-    /// Ends a rank that another one does not reach, if it is one of this host and inside MPI.
-    pub(super) fn kill_accused(&mut self, accused: u32) {
+    /// Ends a rank that `by` does not reach, if it is one of this host and inside MPI.
+    pub(super) fn kill_accused(&mut self, by: u32, accused: u32) {
         let Some(rank) = self.job.world.iter().position(|&number| number == accused) else { return };
         if self.job.spec.survives && self.server.phase(rank) == Phase::Active && !self.ranks[rank].is_over() {
+            // Mostly it has ended by itself, and its peers have seen that before its parent does.
+            if !self.ranks[rank].processes().any(|process| is_ending(process.pid())) {
+                self.ranks[rank].accused_by.get_or_insert(by);
+            }
             self.ranks[rank].signal(Signal::KILL);
         }
     }

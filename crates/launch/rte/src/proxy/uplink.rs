@@ -85,9 +85,9 @@ impl Uplink {
         self.link.send(&Up::RankFailed(rank));
     }
 
-    /// A rank of another host is not reached any more.
-    pub fn accused(&mut self, rank: u32) {
-        self.link.send(&Up::Accused(rank));
+    /// The rank `by` of this host does not reach `rank` any more.
+    pub fn accused(&mut self, by: u32, rank: u32) {
+        self.link.send(&Up::Accused(by, rank));
     }
 
     /// Something went wrong.
@@ -208,7 +208,7 @@ impl Proxy {
                 self.feed_stdin();
             }
             Down::RankFailed(rank) => self.announce_failure(rank),
-            Down::Kill(rank) => self.kill_accused(rank),
+            Down::Kill(by, rank) => self.kill_accused(by, rank),
             Down::Signal(number) => self.signalled(number),
             Down::Window(rows, columns) => {
                 self.writers.iter_mut().for_each(|outlet| outlet.resize(rows, columns));

@@ -69,7 +69,7 @@ impl Proxy {
             Event::Report(text) => self.transports(rank, text),
             Event::Suspect(suspicion) => self.suspect(rank, suspicion),
             Event::Launch => self.launch(rank),
-            Event::Accuse(accused) => self.accuse(accused),
+            Event::Accuse(accused) => self.accuse(rank, accused),
             Event::Ask(line) => self.ask_mpiexec(rank, line),
             Event::Abort { code, message } => self.fail(Some(rank), Failure::Abort { code, message }),
             Event::Broken(what) => {
