@@ -1,5 +1,5 @@
-//! Error classes of user-level failure mitigation, which is no part of MPI-5.0: far from the numbers that the standard may take next,
-//! and below `MPI_ERR_LASTCODE`. The header `mpi-ext.h` has them as `MPIX_ERR_X`.
+//! Error classes and the attribute of user-level failure mitigation, which is no part of MPI-5.0: far from the numbers that the standard
+//! may take next. Classes are below `MPI_ERR_LASTCODE`, the key is below those of programs. The header `mpi-ext.h` has them as `MPIX_…`.
 
 /// A process that the operation needs has failed.
 pub const ERR_PROC_FAILED: i32 = 16_001;
@@ -7,6 +7,9 @@ pub const ERR_PROC_FAILED: i32 = 16_001;
 pub const ERR_PROC_FAILED_PENDING: i32 = 16_002;
 /// The communicator was revoked.
 pub const ERR_REVOKED: i32 = 16_003;
+
+/// Key of the attribute of communicators that is 1 where the job goes on after failures, else 0 (`MPIX_FT`, as Open MPI has it).
+pub const FT: i32 = 4_001;
 
 /// The classes with the names of their macros.
 pub const CLASSES: [(&str, i32); 3] = [

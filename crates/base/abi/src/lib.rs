@@ -11,7 +11,7 @@ mod status;
 
 pub use constants::*;
 pub use error::{Error, Result};
-pub use extension::{ERR_PROC_FAILED, ERR_PROC_FAILED_PENDING, ERR_REVOKED};
+pub use extension::{ERR_PROC_FAILED, ERR_PROC_FAILED_PENDING, ERR_REVOKED, FT};
 pub use handle::*;
 pub use status::Status;
 

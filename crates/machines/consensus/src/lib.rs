@@ -143,6 +143,12 @@ impl<V: Value> Consensus<V> {
         self.go_on();
     }
 
+    /// Those whose reports this member waits for.
+    pub fn missing(&self) -> impl Iterator<Item = u32> + '_ {
+        let is_open = self.decision.is_none();
+        self.view.children().filter(move |child| is_open && !self.reports.contains_key(child))
+    }
+
     /// What is to be sent now, and to whom.
     pub fn take_messages(&mut self) -> Vec<(u32, Message<V>)> {
         std::mem::take(&mut self.outbox)

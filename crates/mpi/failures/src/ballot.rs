@@ -42,6 +42,12 @@ const DECISION: u32 = 1;
 /// In the place of a list that is not there.
 const NONE: u32 = u32::MAX;
 
+/// Most bytes of a message between so many processes.
+pub fn longest(members: usize) -> usize {
+    let (lists, others) = (3, 16 + 2 * WORDS);
+    4 * (lists * members + others)
+}
+
 /// The bytes of a message.
 pub fn encode(message: &Message<Ballot>) -> Vec<u8> {
     let mut words = Vec::new();

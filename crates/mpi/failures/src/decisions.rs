@@ -14,6 +14,7 @@ use btl::Peer;
 use consensus::{Consensus, Decision, Message};
 use engine::Guarded;
 
+use crate::abroad;
 use crate::ballot::{Ballot, encode};
 use crate::frames::{self, CONSENSUS};
 use crate::members::Members;
@@ -106,6 +107,7 @@ impl Decisions {
         }
         table.calls.insert(id, Agreeing { taking, members, consensus });
         send(state, id);
+        greet(state, id);
         Ok(())
     }
 
@@ -192,7 +194,18 @@ pub fn has_failed(state: &mut State, peer: Peer) {
             concerned.push(id);
         }
     }
-    concerned.into_iter().for_each(|id| send(state, id));
+    for id in concerned {
+        send(state, id);
+        greet(state, id);
+    }
+}
+
+/// Sees to it that the ends of those are noticed for whose reports this process waits.
+fn greet(state: &mut State, id: CallId) {
+    let Some(call) = DECISIONS.get(&state.tables).calls.get(&id) else { return };
+    let children = call.consensus.missing().map(|place| call.members.peers[place as usize]);
+    let children = children.collect();
+    abroad::greet(state, children);
 }
 
 /// Sends what an agreement has to send.

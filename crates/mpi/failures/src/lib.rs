@@ -11,6 +11,7 @@
 //! Without failures, and in jobs that do not go on after one, all calls work and find none.
 #![deny(unsafe_code)]
 
+mod abroad;
 mod agree;
 mod ballot;
 mod decisions;
@@ -44,11 +45,13 @@ pub fn peer_lost(state: &mut State, peer: Peer) {
     }
 }
 
-/// The launcher has announced that a rank has failed.
+/// A process has failed: the launcher has announced it or, of another job, one that knows it.
 pub fn rank_failed(state: &mut State, peer: Peer) {
     peer_lost(state, peer);
     decisions::has_failed(state, peer);
     revoke::has_failed(state, peer);
+    revoke::in_range(state, peer);
+    abroad::spread(state, peer);
 }
 
 /// Waits in `MPI_Finalize` for all processes of the world that live. One that has left has seen all of them come.

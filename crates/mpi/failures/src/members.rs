@@ -1,6 +1,8 @@
 //! The processes of a communicator in an order that all of them know.
 
 use btl::Peer;
+
+use crate::abroad::identity;
 use objects::comm::Comm;
 use objects::state::State;
 
@@ -21,7 +23,10 @@ impl Members {
         let other: &[u32] = comm.remote.as_ref().map_or(&[], |remote| remote.members());
         // Groups of an inter-communicator have no process in common, so their first processes differ.
         let is_second = match (own.first(), other.first()) {
-            (Some(&own), Some(&other)) => identity(state, other) < identity(state, own),
+            (Some(&own), Some(&other)) => {
+                let place = |peer| identity(state, Peer(peer)).map(|process| (process.job, process.rank));
+                place(other) < place(own)
+            }
             _ => false,
         };
         let (first, second) = if is_second { (other, own) } else { (own, other) };
@@ -33,15 +38,5 @@ impl Members {
     /// The place of a peer.
     pub fn place(&self, peer: u32) -> Option<u32> {
         self.peers.iter().position(|&member| member == peer).map(|place| place as u32)
-    }
-}
-
-/// What all processes call a process.
-fn identity(state: &State, peer: u32) -> (u64, u32) {
-    let own = state.world.as_ref().map_or(0, |world| world.job.job_id);
-    match (state.p2p.peers().own_rank(Peer(peer)), state.p2p.peers().process(Peer(peer))) {
-        (Some(rank), _) => (own, rank),
-        (None, Some(process)) => (process.job, process.rank),
-        (None, None) => (u64::MAX, peer),
     }
 }

@@ -63,6 +63,13 @@ pub fn has_failed(state: &mut State, peer: Peer) {
     revoked.into_iter().for_each(|comm| pass_on(state, comm, next_to));
 }
 
+/// A process has failed: communicators whose range of errors (`mpi_error_range`) has it are revoked.
+pub fn in_range(state: &mut State, peer: Peer) {
+    let is_concerned = |comm: &&objects::comm::Comm| comm.hints.is_revoked_by_failure(comm.contains(peer));
+    let concerned: Vec<abi::Comm> = state.comms.iter().filter(is_concerned).map(|comm| comm.handle).collect();
+    concerned.into_iter().for_each(|comm| spread(state, comm));
+}
+
 /// The members that lie powers of two away, and the next ones that live.
 fn neighbours(members: &Members, failed: &[Peer]) -> BTreeSet<u32> {
     let count = members.peers.len();

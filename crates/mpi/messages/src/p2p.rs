@@ -8,6 +8,7 @@ mod sendrecv;
 
 use abi::{Address, Count, Datatype, Error, Result, Status};
 use btl::{FastPath, Route};
+use engine::Operation;
 use pml::{Data, Done, Mode, Pattern, ReqId, SendTo, Sent};
 
 pub use self::recv::await_short;
@@ -187,8 +188,30 @@ pub fn isend(
     comm: abi::Comm,
     request: &mut abi::Request,
 ) -> Result<()> {
-    let started = start_call(t, mode, buf, count, datatype, dest, tag, comm)?;
+    let started = match start_call(t, mode, buf, count, datatype, dest, tag, comm) {
+        Err(error) if error.class == abi::ERR_REVOKED => return refused(&mut t.lock(), comm, request),
+        started => started?,
+    };
     *request = handle(started, objects::immediate::SENT);
+    Ok(())
+}
+
+/// A nonblocking operation on a revoked communicator: it begins, and its end says so.
+struct Refused(abi::Comm);
+
+impl Operation<State> for Refused {
+    fn is_over(&mut self, _: &mut State) -> bool {
+        true
+    }
+
+    fn outcome(&self) -> Done {
+        Done { error: abi::ERR_REVOKED, ..Done::sent(self.0.0 as u32) }
+    }
+}
+
+#[cold]
+fn refused(state: &mut State, comm: abi::Comm, request: &mut abi::Request) -> Result<()> {
+    *request = state.add_request(Refused(comm))?;
     Ok(())
 }
 
@@ -227,7 +250,10 @@ pub fn irecv(
 ) -> Result<()> {
     let mut state = t.lock();
     let data = state.data(buf, count, datatype)?;
-    let started = start_recv(&mut state, data, source, tag, comm)?;
+    let started = match start_recv(&mut state, data, source, tag, comm) {
+        Err(error) if error.class == abi::ERR_REVOKED => return refused(&mut state, comm, request),
+        started => started?,
+    };
     *request = handle(started, objects::immediate::RECEIVED_NOTHING);
     Ok(())
 }

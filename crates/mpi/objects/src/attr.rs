@@ -56,6 +56,7 @@ impl Attributed for abi::Comm {
             abi::APPNUM => &p.appnum,
             abi::UNIVERSE_SIZE => &p.universe_size,
             abi::LASTUSEDCODE => &p.last_used_code,
+            abi::FT => &p.ft,
             _ => return Ok(None),
         };
         state.comm(self)?;

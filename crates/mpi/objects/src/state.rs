@@ -116,6 +116,8 @@ pub struct Predefined {
     pub appnum: i32,
     pub universe_size: i32,
     pub last_used_code: i32,
+    /// Whether the job goes on after failures (`MPIX_FT`).
+    pub ft: i32,
 }
 
 impl State {
@@ -164,6 +166,7 @@ impl State {
                 appnum: 0,
                 universe_size: 0,
                 last_used_code: abi::ERR_LASTCODE,
+                ft: 0,
             }),
         }
     }

@@ -25,12 +25,17 @@ impl State {
             if rank >= self.p2p.peers().own_size() || self.failures.announced.contains(&peer) {
                 continue;
             }
-            engine::has_failed(self, peer);
-            self.failures.announced.push(peer);
-            self.take_losses();
-            (self.on_failure)(self, peer);
-            self.note_news();
+            self.announce(peer);
         }
+    }
+
+    /// A process has failed, and nothing of it counts any more.
+    pub fn announce(&mut self, peer: Peer) {
+        engine::has_failed(self, peer);
+        self.failures.announced.push(peer);
+        self.take_losses();
+        (self.on_failure)(self, peer);
+        self.note_news();
     }
 
     /// A peer is lost: it has failed, unless it has said goodbye.

@@ -19,7 +19,7 @@ use objects::info::Info;
 use objects::reason;
 use objects::state::{Membership, State};
 use objects::wait::{wait_actively, wait_actively_seen};
-use parameters::{Deadlock, MpiParams};
+use parameters::{Deadlock, InitialErrhandler, MpiParams};
 
 /// `MPI_Init`
 pub fn init(t: &mut Token) -> Result<()> {
@@ -139,6 +139,12 @@ fn join(t: &mut Token) {
     state.predefined.appnum = job.app_num;
     state.predefined.universe_size = job.universe_size.map_or(-1, |size| size as i32);
     state.infos.env = with_memory_kinds(job.info.iter().cloned().collect());
+    let handler = match state.params.mpi.initial_errhandler {
+        InitialErrhandler::Fatal => "mpi_errors_are_fatal",
+        InitialErrhandler::Abort => "mpi_errors_abort",
+        InitialErrhandler::Return => "mpi_errors_return",
+    };
+    state.infos.env.set("mpi_initial_errhandler", handler);
     state.memory_kinds = hints::kinds_for(state.infos.env.get(hints::KINDS));
     let peers: Arc<[u32]> = (0..state.p2p.peers().own_size()).collect();
     let abort = job.abort();
@@ -165,6 +171,7 @@ fn survive(state: &mut State, job: &pmi::Job) {
         );
     }
     state.failures.survive();
+    state.predefined.ft = 1;
     if let Some(Err(error)) = job.descriptor().map(|descriptor| state.p2p.bml.bell().add(descriptor)) {
         give_up(&format!(
             "alhena: MPI_Init: failures of ranks cannot be noticed\n  seen: {error}\n  next: see `ulimit -n`, or start the job without \

@@ -445,10 +445,21 @@ fn reaches_all(state: &State, group: &Group, near: &[u32]) -> bool {
 
 /// `MPI_Win_free`: the attributes' callbacks run first; then all processes meet, unless they promised not to lock.
 pub fn free(t: &mut Token, win: &mut abi::Win) -> Result<()> {
-    WINDOWS.get(&t.lock().tables).get(*win)?.epochs.may_free()?;
+    {
+        let state = t.lock();
+        let window = WINDOWS.get(&state.tables).get(*win)?;
+        // An epoch with a failed process cannot be ended.
+        if state.check_whole(window.comm).is_ok() {
+            window.epochs.may_free()?;
+        }
+    }
     delete_all(t, super::attr::Win(*win))?;
-    // Operations that have failed were reported where their epoch ended.
-    let _ = super::sync::meet(t, *win)?;
+    // Operations that have failed were reported where their epoch ended. In a job that goes on a window is freed although a process has
+    // failed.
+    let met = super::sync::meet(t, *win).map(drop);
+    if !t.lock().failures.survives {
+        met?;
+    }
     let mut state = t.lock();
     let Some(window) = WINDOWS.get_mut(&mut state.tables).remove(*win) else { return Ok(()) };
     WINDOWS.get_mut(&mut state.tables).forget_waiting(&window);
@@ -457,10 +468,15 @@ pub fn free(t: &mut Token, win: &mut abi::Win) -> Result<()> {
         far.network.close(&mut state.p2p.bml);
     }
     drop(state);
-    if window.far.is_some_and(|far| far.helped) {
+    if window.far.as_ref().is_some_and(|far| far.helped) {
         engine::release_progress(t);
     }
     free_inner(t, window.comm);
+    if met.is_err() {
+        // Those that live need not have come, as they may not have the window at all, and may still access it: its memory is not
+        // used again.
+        std::mem::forget(window);
+    }
     *win = abi::WIN_NULL;
     Ok(())
 }

@@ -29,6 +29,13 @@ pub fn render_extensions(extensions: &Table) -> String {
     for (name, value) in abi::extension::CLASSES {
         let _ = writeln!(text, "#define {name:<36} {value}");
     }
+    text.push_str("\n/* As Open MPI names them, too. */\n");
+    for (name, _) in abi::extension::CLASSES {
+        let other = name.replace("MPIX_", "MPI_");
+        let _ = writeln!(text, "#ifndef {other}\n#define {other:<36} {name}\n#endif");
+    }
+    text.push_str("\n/* Key of an attribute of communicators: 1 where the job goes on after failures. */\n");
+    let _ = writeln!(text, "#define {:<36} {}", "MPIX_FT", abi::FT);
     text.push_str("\n/* What a source can ask for. */\n");
     for entry in extensions.entries() {
         let _ = writeln!(text, "#define OMPI_HAVE_MPIX_{:<21} 1", entry.name().to_uppercase());

@@ -152,7 +152,9 @@ fn take_plain(state: &mut State, handle: abi::Request) -> Plain {
             let is_under_way = |it: &dyn Operation<State>| it.stands_for().is_some();
             return match take_at_once(state, key) {
                 Some(done) => Plain::Inactive(done),
-                None if state.requests.get(key).is_some_and(is_under_way) => Plain::Active,
+                None if state.requests.get(key).is_some_and(is_under_way) => {
+                    super::pending(state, key).map_or(Plain::Active, Plain::Inactive)
+                }
                 None => Plain::Other,
             };
         }

@@ -42,8 +42,20 @@ pub fn is_complete(state: &mut State, handle: abi::Request) -> Result<bool> {
             let complete = state.p2p.is_complete(ReqId(key)).ok_or(UNKNOWN)?;
             Ok(complete || state.pending(ReqId(key)).is_some())
         }
-        RequestKey::Operation(key) => with(state, key, |it, state| it.is_over(state)).ok_or(UNKNOWN),
+        RequestKey::Operation(key) => {
+            let is_over = with(state, key, |it, state| it.is_over(state)).ok_or(UNKNOWN)?;
+            Ok(is_over || pending(state, key).is_some())
+        }
     }
+}
+
+/// What a call gets that waits for an active persistent receive: see [`State::pending`].
+#[inline]
+fn pending(state: &State, key: u32) -> Option<Done> {
+    if !state.failures.any {
+        return None;
+    }
+    state.pending(state.requests.get(key)?.stands_for()?)
 }
 
 /// Whether a request is inactive: null, or persistent and not started.
@@ -66,7 +78,8 @@ fn peek(state: &mut State, handle: abi::Request) -> Result<Finished> {
         },
         RequestKey::Operation(key) => {
             let generalized = state.requests.get_as::<Generalized>(key).cloned();
-            let done = state.requests.get(key).ok_or(UNKNOWN)?.outcome();
+            let outcome = || state.requests.get(key).ok_or(UNKNOWN).map(|it| it.outcome());
+            let done = pending(state, key).map_or_else(outcome, Ok)?;
             return Ok(Finished { done, gone: false, generalized });
         }
     };
@@ -103,7 +116,9 @@ fn conclude_if(
 ) -> Result<Option<Finished>> {
     let (done, fate) = match with(state, key, |it, state| is_over(it, state).then(|| it.conclude())) {
         None => return Err(UNKNOWN),
-        Some(None) => return Ok(None),
+        Some(None) => {
+            return Ok(pending(state, key).map(|done| Finished { done, gone: false, generalized: None }));
+        }
         Some(Some(concluded)) => concluded,
     };
     let mut generalized = None;

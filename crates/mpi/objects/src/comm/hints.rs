@@ -1,7 +1,8 @@
 //! Hints of communicators (MPI-5.0 section 7.4.4), and kinds of memory (section 11.4.3).
 //!
-//! Nothing here changes what the library does: what the assertions rule out costs it nothing, and memory of every kind
-//! that it knows is treated alike. So each is taken, kept and shown, as a program may ask what is in force.
+//! Assertions change nothing: what they rule out costs the library nothing, and memory of every kind that it knows is treated
+//! alike. So each is taken, kept and shown, as a program may ask what is in force. In a job that goes on after failures
+//! [`RANGE`] says which of them revoke the communicator.
 
 use crate::tables::infos::Info;
 
@@ -13,6 +14,11 @@ const ASSERTIONS: [&str; 5] = [
     "mpi_assert_allow_overtaking",
     "mpi_assert_strict_persistent_collective_ordering",
 ];
+
+/// Which failures make calls on the communicator fail: those that they need, all of its processes, or all that are known (user-level
+/// failure mitigation, which is no part of MPI-5.0). The latter two revoke it.
+const RANGE: &str = "mpi_error_range";
+const RANGES: [&str; 3] = ["local", "group", "universe"];
 
 /// The kinds of memory that may be used: the answer to what was asked for.
 pub const KINDS: &str = "mpi_memory_alloc_kinds";
@@ -40,8 +46,19 @@ impl Hints {
                 self.0.set(name, value);
             }
         }
+        if let Some(range) = given.get(RANGE).filter(|range| RANGES.contains(range)) {
+            self.0.set(RANGE, range);
+        }
         if let Some(kinds) = given.get(ONLY_KINDS).filter(|kinds| are_known_kinds(kinds)) {
             self.0.set(ONLY_KINDS, kinds);
+        }
+    }
+
+    /// Whether the failure of a process revokes the communicator, which contains it or not.
+    pub fn is_revoked_by_failure(&self, contains: bool) -> bool {
+        match self.0.get(RANGE) {
+            Some("group") => contains,
+            range => range == Some("universe"),
         }
     }
 
@@ -52,6 +69,9 @@ impl Hints {
             if all.get(name).is_none() {
                 all.set(name, "false");
             }
+        }
+        if all.get(RANGE).is_none() {
+            all.set(RANGE, RANGES[0]);
         }
         all.set(KINDS, kinds);
         all
@@ -97,13 +117,24 @@ mod tests {
             ("mpi_assert_no_any_tag", "true"),
             ("mpi_assert_no_any_source", "maybe"),
             ("mpi_assert_memory_alloc_kinds", "system,cuda"),
+            ("mpi_error_range", "galaxy"),
             ("somebody_elses", "1"),
         ]);
         let hints = Hints::known(&given);
         assert_eq!(hints, Hints(info(&[("mpi_assert_no_any_tag", "true")])));
         let shown = hints.in_force("system,mpi");
         assert_eq!(shown.get("mpi_assert_exact_length"), Some("false"));
+        assert_eq!(shown.get("mpi_error_range"), Some("local"));
         assert_eq!(shown.get("mpi_memory_alloc_kinds"), Some("system,mpi"));
+    }
+
+    #[test]
+    fn failures_revoke_what_is_in_their_range() {
+        let revoked = |range| {
+            let hints = Hints::known(&info(&[(RANGE, range)]));
+            [true, false].map(|contains| hints.is_revoked_by_failure(contains))
+        };
+        assert_eq!(["local", "group", "universe"].map(revoked), [[false; 2], [true, false], [true; 2]]);
     }
 
     #[test]
