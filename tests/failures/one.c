@@ -35,6 +35,14 @@ int main(int argc, char **argv) {
     last = size - 1;
     MPI_Comm_split(MPI_COMM_WORLD, me == last, me, &half);
     MPI_Comm_set_errhandler(half, MPI_ERRORS_RETURN);
+    MPI_Comm group, far;
+    MPI_Info range;
+    MPI_Info_create(&range);
+    MPI_Info_set(range, "mpi_error_range", "group");
+    MPI_Comm_dup_with_info(MPI_COMM_WORLD, range, &group);
+    MPI_Info_set(range, "mpi_error_range", "universe");
+    MPI_Comm_dup_with_info(half, range, &far);
+    MPI_Info_free(&range);
     MPI_Barrier(MPI_COMM_WORLD);
     if (me == last) {
         struct timespec moment = {0, 50000000};
@@ -76,6 +84,15 @@ int main(int argc, char **argv) {
     all_good(half, class_of(code) == MPIX_ERR_PROC_FAILED_PENDING && request == other, "in MPI_Test, too");
     code = MPI_Probe(MPI_ANY_SOURCE, 9, MPI_COMM_WORLD, &status);
     all_good(half, class_of(code) == MPIX_ERR_PROC_FAILED, "a probe for any process");
+    MPI_Request lasting;
+    int more = -1;
+    MPI_Recv_init(&more, 1, MPI_INT, MPI_ANY_SOURCE, 14, MPI_COMM_WORLD, &lasting);
+    MPI_Start(&lasting);
+    code = MPI_Wait(&lasting, &status);
+    all_good(half, class_of(code) == MPIX_ERR_PROC_FAILED_PENDING && lasting != MPI_REQUEST_NULL, "a persistent receive is pending");
+    code = MPI_Waitall(1, &lasting, &status);
+    all_good(half, class_of(code) == MPI_ERR_IN_STATUS && class_of(status.MPI_ERROR) == MPIX_ERR_PROC_FAILED_PENDING,
+             "in MPI_Waitall, too, where it is persistent");
     MPIX_Comm_ack_failed(MPI_COMM_WORLD, 0, &count);
     all_good(half, count == 0, "nothing is acknowledged at first");
     MPIX_Comm_ack_failed(MPI_COMM_WORLD, 100, &count);
@@ -89,6 +106,10 @@ int main(int argc, char **argv) {
     code = MPI_Wait(&request, &status);
     all_good(half, code == MPI_SUCCESS && value == 100 + (me + last - 1) % last && status.MPI_SOURCE == (me + last - 1) % last,
              "it gets the message of another process, once");
+    MPI_Send(&own, 1, MPI_INT, (me + 1) % last, 14, MPI_COMM_WORLD);
+    code = MPI_Wait(&lasting, &status);
+    all_good(half, code == MPI_SUCCESS && more == 100 + (me + last - 1) % last, "and so does the persistent one");
+    MPI_Request_free(&lasting);
 
     /* Collectives, and communicators without the dead. */
     code = MPI_Allreduce(&me, &value, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
@@ -109,6 +130,17 @@ int main(int argc, char **argv) {
         code = MPI_Wait(&request, MPI_STATUS_IGNORE);
     all_good(half, code == MPI_SUCCESS && flag == 6, "a nonblocking one");
 
+    /* What the info key says. */
+    MPI_Comm_set_errhandler(group, MPI_ERRORS_RETURN);
+    MPIX_Comm_is_revoked(group, &flag);
+    all_good(half, flag, "a failure has revoked a communicator whose range of errors is its group");
+    code = MPI_Send(&value, 1, MPI_INT, me, 5, group);
+    all_good(half, class_of(code) == MPIX_ERR_REVOKED, "so calls on it fail that do not need the dead process");
+    MPIX_Comm_is_revoked(far, &flag);
+    all_good(half, flag, "as it has one that does not contain it, whose range is the universe");
+    MPI_Comm_free(&group);
+    MPI_Comm_free(&far);
+
     /* Revocation. */
     MPIX_Comm_is_revoked(MPI_COMM_WORLD, &flag);
     all_good(half, !flag, "the world is not revoked");
@@ -126,6 +158,12 @@ int main(int argc, char **argv) {
     all_good(half, class_of(code) == MPIX_ERR_REVOKED, "a send in a revoked communicator");
     code = MPI_Recv(&value, 1, MPI_INT, MPI_PROC_NULL, 5, MPI_COMM_WORLD, &status);
     all_good(half, class_of(code) == MPIX_ERR_REVOKED, "a receive from MPI_PROC_NULL there");
+    code = MPI_Irecv(&value, 1, MPI_INT, 0, 5, MPI_COMM_WORLD, &request);
+    if (code == MPI_SUCCESS)
+        code = MPI_Wait(&request, &status);
+    else
+        code = MPI_SUCCESS;
+    all_good(half, class_of(code) == MPIX_ERR_REVOKED, "a nonblocking one begins there, and fails when it is waited for");
     code = MPI_Barrier(MPI_COMM_WORLD);
     all_good(half, class_of(code) == MPIX_ERR_REVOKED, "a barrier there");
     MPI_Comm_size(MPI_COMM_WORLD, &count);

@@ -45,7 +45,7 @@ def processes(host):
     """Processes of jobs on a host, by the host's namespace. Zombies have no command."""
     everyone = [int(entry) for entry in os.listdir("/proc") if entry.isdigit()]
     here = {pid: command(pid) for pid in everyone if namespace(pid) == PLACES[host]}
-    return {pid: words for pid, words in here.items() if re.search("bin/mpiexec|/rank ", words + " ")}
+    return {pid: words for pid, words in here.items() if re.search("bin/mpiexec|/(rank|survivors) ", words + " ")}
 
 
 def leftovers():

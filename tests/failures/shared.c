@@ -1,0 +1,155 @@
+/* Windows and files one of whose processes dies: calls that need it end with an error, none of them hangs, and what the others have
+ * afterwards is theirs.
+ *
+ * usage: mpiexec -with-ft ulfm -n N shared FILE     N is 7 or more
+ */
+#include "failures.h"
+
+/* A call on an object with a dead process: an error of a failure, or success where it did not need that one. */
+static int ended(int code) {
+    int class = class_of(code);
+    return class == MPI_SUCCESS || class == MPIX_ERR_PROC_FAILED || class == MPIX_ERR_REVOKED;
+}
+
+static int failed(int code) { return class_of(code) == MPIX_ERR_PROC_FAILED; }
+
+/* Those that live, once all of them know of the death. */
+static MPI_Comm survivors(MPI_Comm comm) {
+    MPI_Comm alive;
+    MPIX_Comm_shrink(comm, &alive);
+    MPI_Comm_set_errhandler(alive, MPI_ERRORS_RETURN);
+    return alive;
+}
+
+/* The process that is to die next has a window with the others, and dies in it as `how` says. */
+enum how { HOLDS_LOCK, HOLDS_SHARED_LOCK, IN_EPOCH };
+
+static MPI_Comm window(MPI_Comm comm, enum how how, const char *name) {
+    MPI_Win win;
+    MPI_Group group, others;
+    int *memory, rank, count, code, value = 7, got = -1, place;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &count);
+    place = count - 1;
+    MPI_Win_allocate(4 * sizeof(int), sizeof(int), MPI_INFO_NULL, comm, &memory, &win);
+    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    memory[0] = memory[1] = rank;
+    MPI_Barrier(comm);
+    if (how == HOLDS_LOCK || how == HOLDS_SHARED_LOCK) {
+        if (rank == place) {
+            MPI_Win_lock(how == HOLDS_LOCK ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED, 0, 0, win);
+            MPI_Send(&value, 1, MPI_INT, 0, 1, comm);
+            die();
+        }
+        if (rank == 0)
+            MPI_Recv(&value, 1, MPI_INT, place, 1, comm, MPI_STATUS_IGNORE);
+    } else if (rank == place) {
+        die();
+    }
+    MPI_Comm alive = survivors(comm);
+    code = MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+    int locked = code == MPI_SUCCESS;
+    int good = ended(code);
+    if (locked) {
+        code = MPI_Get(&got, 1, MPI_INT, 0, 0, 1, MPI_INT, win);
+        good &= ended(code);
+        code = MPI_Win_unlock(0, win);
+        good &= ended(code) && (code != MPI_SUCCESS || got == 0);
+    }
+    all_good(alive, good, name);
+    if (how == IN_EPOCH) {
+        code = MPI_Win_lock(MPI_LOCK_SHARED, place, 0, win);
+        if (code == MPI_SUCCESS) {
+            MPI_Put(&value, 1, MPI_INT, place, 0, 1, MPI_INT, win);
+            code = MPI_Win_unlock(place, win);
+        }
+        all_good(alive, ended(code), "a put to the dead ends");
+        code = MPI_Win_fence(0, win);
+        all_good(alive, failed(code), "a fence with a dead process fails");
+        MPI_Win_get_group(win, &group);
+        MPI_Group_incl(group, 1, &place, &others);
+        code = MPI_Win_post(others, 0, win);
+        if (code == MPI_SUCCESS)
+            code = MPI_Win_wait(win);
+        all_good(alive, failed(code), "a wait for the epoch of a dead process fails");
+        code = MPI_Win_start(others, 0, win);
+        if (code == MPI_SUCCESS)
+            code = MPI_Win_complete(win);
+        all_good(alive, ended(code), "an epoch at a dead process ends");
+        MPI_Group_free(&group);
+        MPI_Group_free(&others);
+    }
+    MPI_Win_free(&win);
+    all_good(alive, win == MPI_WIN_NULL, "and the window is freed");
+    MPI_Win_allocate(sizeof(int), sizeof(int), MPI_INFO_NULL, alive, &memory, &win);
+    MPI_Win_fence(0, win);
+    MPI_Put(&rank, 1, MPI_INT, (rank + 1) % place, 0, 1, MPI_INT, win);
+    MPI_Win_fence(0, win);
+    all_good(alive, *memory == (rank + place - 1) % place, "one of those that live is used");
+    MPI_Win_free(&win);
+    return alive;
+}
+
+/* Blocks of all are written by two-phase I/O; the last process dies before it writes. */
+static MPI_Comm file(MPI_Comm comm, const char *name) {
+    enum { LENGTH = 1 << 15, PIECE = 1 << 10 };
+    MPI_File file;
+    MPI_Datatype strided;
+    static int block[LENGTH];
+    int rank, count, code, good = 1;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &count);
+    code = MPI_File_open(comm, name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
+    check_failures += code != MPI_SUCCESS;
+    MPI_Type_vector(LENGTH / PIECE, PIECE, PIECE * count, MPI_INT, &strided);
+    MPI_Type_commit(&strided);
+    MPI_File_set_view(file, (MPI_Offset)rank * PIECE * sizeof(int), MPI_INT, strided, "native", MPI_INFO_NULL);
+    for (int i = 0; i < LENGTH; i++)
+        block[i] = rank;
+    MPI_Barrier(comm);
+    if (rank == count - 1)
+        die();
+    code = MPI_File_write_all(file, block, LENGTH, MPI_INT, MPI_STATUS_IGNORE);
+    good = ended(code);
+    MPI_Comm alive = survivors(comm);
+    all_good(alive, good, "a collective write without a dead process ends");
+    code = MPI_File_read_all(file, block, LENGTH, MPI_INT, MPI_STATUS_IGNORE);
+    all_good(alive, failed(code), "later ones fail");
+    MPI_File_close(&file);
+    all_good(alive, file == MPI_FILE_NULL, "and the file is closed");
+    /* Those that live write their blocks once more. */
+    code = MPI_File_open(alive, name, MPI_MODE_RDWR, MPI_INFO_NULL, &file);
+    MPI_File_set_view(file, (MPI_Offset)rank * PIECE * sizeof(int), MPI_INT, strided, "native", MPI_INFO_NULL);
+    for (int i = 0; i < LENGTH; i++)
+        block[i] = rank + i;
+    MPI_File_write_all(file, block, LENGTH, MPI_INT, MPI_STATUS_IGNORE);
+    memset(block, 0, sizeof block);
+    MPI_File_read_at_all(file, 0, block, LENGTH, MPI_INT, MPI_STATUS_IGNORE);
+    for (int i = 0; i < LENGTH; i++)
+        good &= block[i] == rank + i;
+    all_good(alive, good, "those that live read what they have written");
+    MPI_File_close(&file);
+    MPI_Type_free(&strided);
+    return alive;
+}
+
+int main(int argc, char **argv) {
+    MPI_Comm comm, next;
+    int last;
+    begin(&argc, &argv);
+    const char *name = argc > 1 ? argv[1] : "/tmp/shared-file";
+    if (size < 7) {
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    next = window(comm, HOLDS_LOCK, "a lock that a dead process held ends");
+    next = window(next, HOLDS_SHARED_LOCK, "a lock that a dead process shared ends");
+    next = window(next, IN_EPOCH, "a lock of a window with a dead process ends");
+    next = file(next, name);
+    MPI_Comm_size(next, &last);
+    all_good(next, last == size - 4, "four have died");
+    if (me == 0)
+        MPI_File_delete(name, MPI_INFO_NULL);
+    return finish();
+}
