@@ -8,9 +8,12 @@ use crate::pair::{Full, Pair, Port, Taken};
 const FRAME: usize = 1000;
 const NOW: Time = 1_000_000;
 
+/// Header and body.
+type Frame = (Vec<u64>, Vec<u8>);
+
 /// Keeps what leaves.
 #[derive(Default)]
-struct Kept(Vec<(Vec<u64>, Vec<u8>)>);
+struct Kept(Vec<Frame>);
 
 impl Port for Kept {
     fn transmit(&mut self, _path: u8, header: &[u64], body: &[u8]) -> Result<(), Full> {
@@ -28,7 +31,7 @@ fn pair(me: u32) -> Pair {
 }
 
 /// A pair that has sent so many frames, and these.
-fn sender(frames: u64) -> (Pair, Vec<(Vec<u64>, Vec<u8>)>) {
+fn sender(frames: u64) -> (Pair, Vec<Frame>) {
     let (mut sender, mut kept) = (pair(0), Kept::default());
     for number in 0..frames {
         sender.send(&[number], FRAME, |to| to.fill(number as u8)).expect("there is room");
