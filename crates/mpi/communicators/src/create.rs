@@ -337,7 +337,15 @@ pub fn free_inner(t: &mut Token, inner: abi::Comm) {
 /// called by all its processes.
 pub(super) fn open(t: &mut Token, comm: Comm, of: Option<abi::Comm>) -> Result<abi::Comm> {
     let new = add_comm(&mut t.lock(), comm)?;
-    collectives::share_area(t, new, of).inspect_err(|_| close(t, new))?;
+    let shared = collectives::share_area(t, new, of);
+    // Another process has the communicator already, and has revoked it: it is there, and calls on it fail.
+    let is_revoked = t.lock().comm(new).is_ok_and(|comm| comm.is_revoked);
+    if let Err(error) = shared
+        && !is_revoked
+    {
+        close(t, new);
+        return Err(error);
+    }
     Ok(new)
 }
 
