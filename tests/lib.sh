@@ -8,6 +8,9 @@
 #   start PROGRAM RANKS …   starts a program; $job is its process. begin also waits until it prints "running"
 #   ends WHAT PATTERN       waits for what was started; then as fails
 #   finishes WHAT           waits for what was started, which must end well
+#   killed [WHAT]           kills the rank 1 that begin has seen running; the job must end and name it
+#   leaves_one WHAT PROGRAM RANKS …
+#                           a job that fails since one of its processes ends without a word: the others have good checks, and end
 #   job PROGRAM RANKS …     runs a program without a judgement: $status, $work/log and $work/errors tell of it
 #   try WHAT COMMAND…       one check: the command succeeds
 #   check WHAT YES [SEEN]   one check of the list itself, which is good where YES is "yes"
@@ -186,6 +189,19 @@ ends() { # WHAT PATTERN
     wait "$job"
     status=$?
     ended "$@"
+}
+
+killed() { # [WHAT]
+    kill -KILL "$(sed -n 's/^running //p' "$work/log")"
+    ends "a rank that is killed ends a job${1:+: $1}" "rank 1 .*signal 9\|rank 1 is lost"
+}
+
+leaves_one() { # WHAT PROGRAM RANKS …
+    wanted "$2" || return 0
+    job "${@:2}"
+    label=$1
+    named "$label" < "$work/log"
+    grep -q '^ok' "$work/log" && [ $status != 124 ] || fail "$label"
 }
 
 finishes() { # WHAT
