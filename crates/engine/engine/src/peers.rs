@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use btl::Peer;
 
 /// A process of some job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Process {
     /// The job's random number.
     pub job: u64,

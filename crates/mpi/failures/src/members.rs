@@ -1,8 +1,6 @@
 //! The processes of a communicator in an order that all of them know.
 
 use btl::Peer;
-
-use crate::abroad::identity;
 use objects::comm::Comm;
 use objects::state::State;
 
@@ -24,8 +22,8 @@ impl Members {
         // Groups of an inter-communicator have no process in common, so their first processes differ.
         let is_second = match (own.first(), other.first()) {
             (Some(&own), Some(&other)) => {
-                let place = |peer| identity(state, Peer(peer)).map(|process| (process.job, process.rank));
-                place(other) < place(own)
+                let process = |peer| state.p2p.peers().process(Peer(peer));
+                process(other) < process(own)
             }
             _ => false,
         };

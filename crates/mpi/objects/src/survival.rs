@@ -38,6 +38,17 @@ impl State {
         self.note_news();
     }
 
+    /// Has the launcher end a process of this job that is not reached any more; whether the peer is one.
+    pub fn accuse(&mut self, peer: Peer) -> bool {
+        match (self.p2p.peers().own_rank(peer), &mut self.world) {
+            (Some(rank), Some(world)) => {
+                world.job.accuse(rank);
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// A peer is lost: it has failed, unless it has said goodbye.
     pub(crate) fn note_lost(&mut self, peer: Peer) {
         if self.failures.survives && !self.has_left(peer) {

@@ -49,12 +49,9 @@ fn go_on_without(state: &mut State, peer: Peer) {
     if state.failures.announced.contains(&peer) {
         return;
     }
-    match (state.p2p.peers().own_rank(peer), &mut state.world) {
-        (Some(rank), Some(world)) => world.job.accuse(rank),
-        _ => {
-            state.failures.announced.push(peer);
-            failures::rank_failed(state, peer);
-        }
+    if !state.accuse(peer) {
+        state.failures.announced.push(peer);
+        failures::rank_failed(state, peer);
     }
 }
 
