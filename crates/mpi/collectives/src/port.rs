@@ -3,7 +3,7 @@
 use abi::{Address, Error, Result};
 use coll::schedule::{Slot, Wake};
 use coll::{Base, Peer, Port, Region, Side, Ty};
-use engine::P2p;
+use engine::{P2p, Peers};
 use node::NodeArea;
 use pml::{Data, Mode, Pattern, ReqId, SendTo};
 
@@ -24,7 +24,7 @@ pub(super) struct Wire {
     pub context: u32,
     /// That of an inter-communicator's local group.
     pub local_context: u32,
-    /// How this process calls itself in messages: its rank in the local group; or its peer number, which [`apart`] translates.
+    /// How this process calls itself in messages: its rank in the local group, or what [`apart`] gives.
     pub source: u32,
     /// Messages name processes by [`apart`].
     pub by_peer: bool,
@@ -35,9 +35,9 @@ pub(super) struct Wire {
 
 /// The source of messages of a peer that are [`APART`]. Processes of several jobs have different numbers for it, and all know its job
 /// and its rank there. Within one job two of them never have the same.
-fn apart(p2p: &P2p, peer: u32) -> u32 {
-    let process = p2p.peers().process(btl::Peer(peer));
-    let (job, rank) = process.map_or((0, peer), |process| (process.job, process.rank));
+pub(super) fn apart(peers: &Peers, peer: btl::Peer) -> u32 {
+    let process = peers.process(peer);
+    let (job, rank) = process.map_or((0, peer.0), |process| (process.job, process.rank));
     // The upper bits of a product depend on all bits of a factor.
     let job = (job.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 35) as u32;
     APART | (job ^ rank) & CLASSLESS
@@ -149,10 +149,7 @@ impl Port for CorePort<'_> {
         let to = SendTo {
             peer: self.peer(peer),
             context: self.context(peer),
-            source: match self.wire.by_peer {
-                true => apart(self.p2p, self.wire.source),
-                false => self.wire.source,
-            },
+            source: self.wire.source,
             tag: self.wire.tag,
             owner: self.wire.owner,
         };
@@ -164,7 +161,10 @@ impl Port for CorePort<'_> {
         let from = self.peer(peer);
         let pattern = Pattern {
             context: self.context(peer),
-            source: if self.wire.by_peer { apart(self.p2p, from.0) as i32 } else { peer.index() as i32 },
+            source: match self.wire.by_peer {
+                true => apart(self.p2p.peers(), from) as i32,
+                false => peer.index() as i32,
+            },
             tag: self.wire.tag,
             peer: Some(from),
             owner: self.wire.owner,

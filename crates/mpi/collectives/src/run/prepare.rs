@@ -5,14 +5,16 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use abi::{Address, Result};
+use btl::Peer;
 use coll::Coll;
+use engine::Peers;
 
 use super::super::arguments::Arguments;
 use super::super::call::{Call, is_neighbourhood};
 use super::super::exact::Exact;
 use super::super::kept;
 use super::super::mode::Start;
-use super::super::port::Wire;
+use super::super::port::{Wire, apart};
 use super::super::select;
 use super::super::state::CollState;
 use super::Running;
@@ -101,10 +103,10 @@ impl Running {
     }
 
     pub(in super::super) fn choose(&mut self, state: &mut State, start: Start) -> Result<()> {
-        let State { tables, comms, world, params, algorithms, .. } = state;
+        let State { tables, comms, world, params, algorithms, p2p, .. } = state;
         let comm = comms.get_mut(self.call.comm)?;
         let kept = kept::of(tables, comm);
-        self.wire.follow(comm, kept);
+        self.wire.follow(comm, kept, p2p.peers());
         // Exact sums are the same however they are put together.
         let canonical = self.call.op.is_some() && params.tuned.reproducible && self.exact.is_none();
         let signature = select::signature(&self.call, comm, kept, world.as_ref(), canonical, start);
@@ -141,11 +143,14 @@ impl Running {
 
 impl Wire {
     /// Takes over the processes of a communicator.
-    fn follow(&mut self, comm: &Comm, kept: &CollState) {
+    fn follow(&mut self, comm: &Comm, kept: &CollState, peers: &Peers) {
         self.context = comm.context | 1;
         // Groups that borrow one context, one after the other, give a rank to different processes.
         self.by_peer = kept.is_apart();
-        self.source = if self.by_peer { comm.peers[comm.rank as usize] } else { comm.rank };
+        self.source = match self.by_peer {
+            true => apart(peers, Peer(comm.peers[comm.rank as usize])),
+            false => comm.rank,
+        };
         self.owner = comm.handle.0 as u32;
         if !Arc::ptr_eq(&self.peers, &comm.peers) {
             self.peers = comm.peers.clone();
