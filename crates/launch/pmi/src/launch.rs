@@ -22,7 +22,7 @@ use crate::Error;
 use crate::job::{Job, Service};
 use crate::protocol::LAUNCH;
 use crate::wireup::number::{put, put_bytes, take, take_bytes};
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 
 const STEP: &str = "MPI_Comm_spawn";
 /// The flag by which a mpiexec gets its order over the descriptor that follows.
@@ -106,10 +106,9 @@ pub struct Launched {
 impl Drop for Launched {
     /// The job ends, unless it was released.
     fn drop(&mut self) {
-        if !self.is_released {
-            // Fails only if it has ended.
-            let _ = crate::scm::send(self.socket.as_fd(), &[GIVEN_UP], &[]);
-        }
+        let word = if self.is_released { RELEASED } else { GIVEN_UP };
+        // Fails only if it has ended.
+        let _ = crate::scm::send(self.socket.as_fd(), &[word], &[]);
     }
 }
 
@@ -146,8 +145,6 @@ impl Launched {
     /// The jobs are not connected any more: the new one outlives this process.
     pub fn release(mut self) {
         self.is_released = true;
-        // Fails only if it has ended.
-        let _ = crate::scm::send(self.socket.as_fd(), &[RELEASED], &[]);
     }
 }
 
@@ -174,16 +171,18 @@ impl Job {
     }
 }
 
-/// The command of a mpiexec that gets its order over `socket`, which stays open until it is started.
-pub fn mpiexec(program: &Path, socket: &impl AsRawFd) -> Command {
-    let fd = socket.as_raw_fd();
+/// The command of a mpiexec that gets its order over the first of these descriptors. All stay open until it is started, and its
+/// arguments name them.
+pub fn mpiexec<const N: usize>(program: &Path, descriptors: [RawFd; N]) -> Command {
     let mut command = Command::new(program);
-    command.arg(FLAG).arg(fd.to_string()).stdin(Stdio::null());
-    // SAFETY: the child makes a system call on numbers alone.
+    command.arg(FLAG).args(descriptors.map(|fd| fd.to_string())).stdin(Stdio::null());
+    // SAFETY: the child makes system calls on numbers alone.
     unsafe {
-        command.pre_exec(move || match libc::fcntl(fd, libc::F_SETFD, 0) {
-            0.. => Ok(()),
-            _ => Err(io::Error::last_os_error()),
+        command.pre_exec(move || {
+            descriptors.iter().try_for_each(|&fd| match libc::fcntl(fd, libc::F_SETFD, 0) {
+                0.. => Ok(()),
+                _ => Err(io::Error::last_os_error()),
+            })
         })
     };
     command
@@ -193,7 +192,7 @@ pub fn mpiexec(program: &Path, socket: &impl AsRawFd) -> Command {
 fn start(theirs: &UnixStream) -> io::Result<()> {
     let missing = || io::Error::new(io::ErrorKind::NotFound, "no mpiexec is installed beside the library");
     let prefix = platform::image::prefix().ok_or_else(missing)?;
-    let mut command = mpiexec(&prefix.join("bin/mpiexec"), theirs);
+    let mut command = mpiexec(&prefix.join("bin/mpiexec"), [theirs.as_raw_fd()]);
     // A Ctrl-C at the terminal is for this process, whose end ends the job.
     command.process_group(0);
     // SAFETY: the child makes system calls on values of its own only.

@@ -172,17 +172,14 @@ impl Spawned {
     pub(crate) fn start(&mut self, socket: OwnedFd) {
         let Ok(own) = std::env::current_exe() else { return };
         let Ok((lifeline, end)) = pipe_with(PipeFlags::CLOEXEC) else { return };
-        let (mask, fd) = (self.mask, lifeline.as_raw_fd());
-        let mut command = pmi::launch::mpiexec(&own, &socket);
-        command.arg(fd.to_string()).args(&self.launcher);
-        // SAFETY: the child makes system calls on values of its own only.
+        let mask = self.mask;
+        let mut command = pmi::launch::mpiexec(&own, [socket.as_raw_fd(), lifeline.as_raw_fd()]);
+        command.args(&self.launcher);
+        // SAFETY: the child makes a system call on values of its own only.
         unsafe {
             command.pre_exec(move || {
                 mask.block();
-                match libc::fcntl(fd, libc::F_SETFD, 0) {
-                    0.. => Ok(()),
-                    _ => Err(io::Error::last_os_error()),
-                }
+                Ok(())
             })
         };
         match command.spawn() {
