@@ -34,7 +34,13 @@ pub fn run(descriptor: &str, more: &[&str]) -> ExitCode {
 fn plan(words: Vec<OsString>, parent: &Parent, launcher: Vec<String>) -> Result<JobSpec, String> {
     let line = command_line::parse(words).map_err(|error| error.to_string())?;
     let planned = job::plan(line).map_err(|error| error.to_string())?;
-    let mut spec = JobSpec { parent: Some(parent.clone()), stdin: Stdin::None, ..planned.spec };
+    let mut parent = parent.clone();
+    if !planned.spec.survives
+        && let Some(spawner) = &mut parent.spawner
+    {
+        spawner.lifeline = None;
+    }
+    let mut spec = JobSpec { parent: Some(parent), stdin: Stdin::None, ..planned.spec };
     if !launcher.is_empty() {
         spec.launcher.words = launcher;
     }

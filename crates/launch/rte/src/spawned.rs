@@ -103,22 +103,22 @@ pub fn report_failure(parent: &Parent, text: &str) {
 }
 
 impl Spawner {
-    /// Watches for the end of the asking rank or, where the job of ranks may go on without one, of its job.
-    pub(crate) fn watch(&self, poller: &Poller, survives: bool) -> io::Result<()> {
-        if survives && let Some(lifeline) = &self.lifeline {
+    /// Watches for the end of the asking rank and, where its job may go on without it, of that job.
+    pub(crate) fn watch(&self, poller: &Poller) -> io::Result<()> {
+        if let Some(lifeline) = &self.lifeline {
             poller.watch(&**lifeline, Token::SpawnersJob)?;
         }
         poller.watch(&*self.link, Token::Spawner)
     }
 
-    /// One of the two has something to say. Whether this job is to end.
-    pub(crate) fn must_end(&self, poller: &Poller, token: Token, survives: bool) -> bool {
-        let lifeline = self.lifeline.as_ref().filter(|_| survives);
+    /// The link (`Spawner`) or the lifeline (`SpawnersJob`) is readable. Whether this job is to end.
+    pub(crate) fn must_end(&self, poller: &Poller, token: Token) -> bool {
         let heard = heard(self);
         if token == Token::Spawner && heard.is_none() {
             return false;
         }
         poller.forget(&*self.link);
+        let lifeline = self.lifeline.as_ref();
         let goes_on = token == Token::Spawner && matches!(heard, Some(Heard::End)) && lifeline.is_some();
         if let Some(lifeline) = lifeline.filter(|_| !goes_on) {
             poller.forget(&**lifeline);

@@ -72,7 +72,7 @@ impl JobSpec {
 pub struct Parent {
     /// Where its processes wait for those of this job.
     pub port: String,
-    /// Who asked for this job; the mpiexec of a job on several hosts knows that alone.
+    /// The process that asked for this job. Of a job on several hosts, only mpiexec is connected with it.
     pub spawner: Option<Spawner>,
 }
 
@@ -81,7 +81,7 @@ pub struct Parent {
 pub struct Spawner {
     /// The connection with it. Its end ends the job, unless that was released.
     pub link: Arc<OwnedFd>,
-    /// Ends with that process's job. Where jobs go on when ranks fail, this is what ends the one that it has asked for.
+    /// Ends with that process's job, and ends this one then. Only where jobs go on when ranks fail: elsewhere `link` does both.
     pub lifeline: Option<Arc<OwnedFd>>,
 }
 

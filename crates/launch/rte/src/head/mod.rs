@@ -168,7 +168,7 @@ impl Head {
         let signals = Events::new(wanted).map_err(Error::system("reading signals"))?;
         poller.watch(&signals, Token::Signal).map_err(Error::system("watching a descriptor"))?;
         if let Some(spawner) = spec.spawner() {
-            spawner.watch(&poller, spec.survives).map_err(Error::system("watching a descriptor"))?;
+            spawner.watch(&poller).map_err(Error::system("watching a descriptor"))?;
         }
         let writers = crate::console::writers().map_err(Error::system("opening standard output"))?;
         let input = Input::new(spec.stdin, &poller).map_err(Error::system("opening standard input"))?;

@@ -164,7 +164,7 @@ impl Head {
     /// The rank that has had this job started releases it, or has ended, or its job has.
     pub(super) fn hear_spawner(&mut self, token: Token) {
         let Some(spawner) = self.spec.spawner() else { return };
-        if spawner.must_end(&self.poller, token, self.spec.survives) && !self.verdict.ending {
+        if spawner.must_end(&self.poller, token) && !self.verdict.ending {
             self.end_in_silence();
         }
     }

@@ -291,7 +291,7 @@ impl Proxy {
     /// The rank that has had this job started releases it, or has ended with its own job.
     pub(super) fn hear_spawner(&mut self, token: Token) {
         let Some(spawner) = self.job.spec.spawner() else { return };
-        if spawner.must_end(&self.poller, token, self.job.spec.survives) && !self.ending {
+        if spawner.must_end(&self.poller, token) && !self.ending {
             self.trace(|_| "the job that has spawned this one has ended".to_owned());
             self.end_in_silence();
         }

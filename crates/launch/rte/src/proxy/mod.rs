@@ -221,7 +221,7 @@ impl Proxy {
         let universe = job.spec.universe_size;
         let mut server = Server::new(pmi::kvs_name(job.job_id), &job.app_of, &job.node_of, universe);
         if let Some(spawner) = job.spec.spawner() {
-            spawner.watch(&poller, job.spec.survives)?;
+            spawner.watch(&poller)?;
         }
         let callers = callers::Callers::new(&poller)?;
         let tools = Tools::open(parent.pid().as_raw_nonzero().get(), &poller);
