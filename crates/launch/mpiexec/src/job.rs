@@ -198,9 +198,8 @@ fn place(job: &mut JobOptions, programs: &[Wanted]) -> Result<Vec<u32>, UsageErr
 
 /// The host that mpiexec is on.
 fn this_host() -> spec::Host {
-    let own = rustix::system::uname();
-    let name = rte::HostName::new(&own.nodename().to_string_lossy());
-    let name = name.or_else(|_| rte::HostName::new("localhost")).expect("that is a name of a host");
+    let name = HostName::new(&hosts::own_name()).or_else(|_| HostName::new("localhost"));
+    let name = name.expect("that is a name of a host");
     spec::Host { name, local: true }
 }
 
