@@ -19,9 +19,9 @@ pub fn split_type(
     info: abi::Info,
     new: &mut abi::Comm,
 ) -> Result<()> {
-    let (color, hints) = {
+    let (color, hints, is_inter) = {
         let state = t.lock();
-        state.comm(comm)?;
+        let is_inter = state.comm(comm)?.is_inter();
         let hints = state.infos.hints(info)?;
         let color = match split_type {
             abi::COMM_TYPE_SHARED => sharing::colour(&state),
@@ -30,11 +30,10 @@ pub fn split_type(
             abi::COMM_TYPE_HW_UNGUIDED | abi::UNDEFINED => abi::UNDEFINED,
             _ => return Err(Error::new(abi::ERR_ARG, "no such split type")),
         };
-        (color, hints)
+        (color, hints, is_inter)
     };
     let shares = split_type == abi::COMM_TYPE_SHARED
         || split_type != abi::UNDEFINED && hints.get(resources::TYPE_KEY) == Some(resources::SHARED_MEMORY);
-    let is_inter = t.lock().comm(comm)?.is_inter();
     *new = match is_inter {
         true => {
             let shared = sharing::colour_between(t, comm, if shares { color } else { abi::UNDEFINED })?;
