@@ -69,7 +69,7 @@ pub fn plan(line: CommandLine) -> Result<Planned, UsageError> {
     let apps: Vec<App> = programs.map(|(program, count)| app(program, &job, count, &tools)).collect();
     let (spec_hosts, host_of) = match elsewhere {
         true => with_ranks(hosts.iter().map(spec_host).collect(), &host_of),
-        // A debugger holds the ranks by holding mpiexec, which only jobs with daemons ask for anything.
+        // A debugger stops mpiexec: ranks wait in MPI_Init for that only where a daemon of theirs asks mpiexec for the key space.
         false if rte::is_debugged() => (vec![this_host()], vec![0; size(&counts)? as usize]),
         false => (Vec::new(), Vec::new()),
     };

@@ -9,7 +9,7 @@ use crate::{command_line, job};
 
 /// Runs the job that is ordered by this descriptor. What keeps it from being started is reported there and not printed: the
 /// program handles that error. `more`: a descriptor that ends with the job of the asking rank, and the words by which that job's
-/// mpiexec starts something on another host; nothing where a process without mpiexec asks.
+/// mpiexec starts a command on another host; nothing where a process without mpiexec asks.
 pub fn run(descriptor: &str, more: &[&str]) -> ExitCode {
     let number = |text: &str| text.parse().map_err(|_| std::io::ErrorKind::InvalidInput.into());
     let adopted = number(descriptor)

@@ -50,7 +50,7 @@ pub fn spawned(processes: &[Process]) {
     };
     let table: Vec<Description> = processes.iter().map(description).collect();
     let size = table.len() as c_int;
-    // A debugger that comes later reads it, so it stays.
+    // A debugger that attaches to this process later reads it, so it stays.
     let table = Box::leak(table.into_boxed_slice());
     // SAFETY: the table has as many entries, and stays.
     unsafe { alhena_mpir_spawned(table.as_mut_ptr(), size) };

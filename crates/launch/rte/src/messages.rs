@@ -162,7 +162,7 @@ pub(crate) struct Order {
     pub stacks_on_crash: bool,
     pub cleanup: bool,
     pub survives: bool,
-    /// The words that start something on another host.
+    /// The words that start a command on another host.
     pub launcher: Vec<String>,
     /// Where the processes that have spawned the job wait for its own.
     pub parent: Option<String>,

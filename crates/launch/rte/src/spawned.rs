@@ -155,7 +155,7 @@ pub(crate) struct Spawned {
     children: Vec<(Child, Option<OwnedFd>)>,
     /// Blocked signals that they begin with.
     mask: Set,
-    /// The words that start something on another host.
+    /// The words that start a command on another host.
     launcher: Vec<String>,
     /// The job goes on when ranks fail: then those of spawned jobs have been survived, too, where it ends well.
     survives: bool,

@@ -8,10 +8,10 @@
 //! A followed process has its tracer: no debugger gets it meanwhile. Each signal costs it some microseconds, and so does each thread
 //! and process that it starts; all else nothing.
 //!
-//! **Which thread takes which stop.** The followed processes are children of this one, so each thread of it may be given their stops, whatever it
-//! has asked for. A stop that another thread takes is never answered, and the process hangs. So the other threads first look how a
-//! process stands, without taking that, and take ends alone. The ends of processes are theirs; those of threads that are not the
-//! first of their process are taken here: until its tracer has taken them, the process does not end.
+//! **Which thread takes which stop.** The followed processes are children of this one, so each thread of it may be given their
+//! stops, whatever it has asked for. A stop that another thread takes is never answered, and the process hangs. So the other
+//! threads first look how a process stands, without taking that, and take ends alone. The ends of processes are theirs; those of
+//! threads that are not the first of their process are taken here: until its tracer has taken them, the process does not end.
 
 use std::collections::HashMap;
 use std::fs;

@@ -50,6 +50,7 @@ pub(crate) fn launch(t: &mut Token, group: &Group, arguments: Vec<Vec<u8>>) -> R
     Ok(*met)
 }
 
+/// Gives mpiexec the order, and waits for the new job. Where that fails, `launched` is dropped, which ends the job.
 fn run(
     mut launched: Launched,
     order: &Order,
@@ -61,12 +62,10 @@ fn run(
     }
     match accept(&[launched.socket().as_raw_fd(), cancel]) {
         Accepted::Met(met) => Ok((met, launched)),
-        // The end of the socket ends what was started.
         Accepted::Watched if platform::descriptor::wait_readable(cancel, Some(Duration::ZERO)) => {
             Err("one of the processes that wanted them has failed".to_owned())
         }
         Accepted::Watched => Err(launched.why()),
-        // The end of the socket ends what was started.
         Accepted::TimedOut => {
             Err("they have not called MPI_Init in time (the parameter dynamic_spawn_timeout_ms)".to_owned())
         }

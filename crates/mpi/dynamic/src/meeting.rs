@@ -96,11 +96,9 @@ impl Group {
         crate::parting::settle_waiting(&mut t.lock());
         communicators::between(t, (self.comm, self.root), (remote, far), encounter)
     }
-}
 
-impl Group {
     /// As [`apart`], until a process of the group fails, or the communicator is revoked: then the descriptor that `work` gets is
-    /// readable, and what comes of it is dropped.
+    /// readable, and the result of `work` is dropped.
     ///
     /// # Errors
     /// As [`apart`]; `MPIX_ERR_PROC_FAILED`, `MPIX_ERR_REVOKED`.

@@ -90,7 +90,7 @@ fn start(
     if made.is_err()
         && let Some(job) = job
     {
-        // A parent has failed meanwhile: what was started waits for nothing any more, and ends with its socket.
+        // A parent has failed meanwhile: dropping its `Launched` ends the new job, which would wait for the parents.
         TABLE.get_mut(&mut t.lock().tables).launched.retain(|(other, _)| *other != job);
     }
     *new = abi::COMM_NULL;

@@ -36,7 +36,7 @@ pub fn spread(state: &mut State, failed: Peer) {
     }
 }
 
-/// Another process says that this one has failed.
+/// The process `from` reports that another one has failed.
 pub fn hear(state: &mut State, from: Peer, process: Process) {
     let Some(peer) = state.p2p.peers().find(process) else { return };
     let shares = |comm: &Comm| comm.contains(from) && comm.contains(peer);

@@ -15,7 +15,7 @@ pub const CONSENSUS: u8 = 1;
 pub const PART: u8 = 2;
 /// A process has failed.
 pub const FAILED: u8 = 3;
-/// Nothing: a connection is made for it.
+/// Carries nothing: sending it connects the two processes.
 pub const GREETING: u8 = 4;
 
 /// What waits for room.

@@ -196,7 +196,7 @@ pub fn isend(
     Ok(())
 }
 
-/// A nonblocking operation on a revoked communicator: it begins, and its end says so.
+/// A nonblocking operation on a revoked communicator: it begins, and ends with `MPIX_ERR_REVOKED`.
 struct Refused(abi::Comm);
 
 impl Operation<State> for Refused {

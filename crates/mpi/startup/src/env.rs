@@ -288,8 +288,8 @@ fn meet_at_launcher(t: &mut Token) {
 /// The number that the meeting at the launcher has among the collective calls of the world.
 const LAST_MEETING: u64 = u64::MAX;
 
-/// Waits in a fence of all processes of the world and makes progress meanwhile: a peer that is not done yet may need an answer, such as to close a
-/// connection where it may have only few. Should the launcher be gone, so is the job.
+/// Waits in a fence of all processes of the world and makes progress meanwhile: a peer that is not done yet may need an
+/// answer, such as to close a connection where it may have only few. Should the launcher be gone, so is the job.
 fn wait_in(t: &mut Token, fence: pmi::Fence) {
     let place = Arc::new(Mutex::new(Some(fence)));
     let is_over = Arc::new(AtomicBool::new(false));

@@ -246,7 +246,7 @@ impl Head {
         }
     }
 
-    /// Rank `by` of a host does not reach `rank`, which has to go unless its side has said the same before.
+    /// Rank `by` of a host does not reach `rank`, which is ended unless its side has accused the side of `by` before.
     fn accuse(&mut self, index: usize, by: u32, rank: u32) {
         let Some(&host) = self.spec.host_of.get(rank as usize) else { return };
         let sides = match host as usize == index {

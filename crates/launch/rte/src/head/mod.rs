@@ -64,7 +64,7 @@ pub(crate) struct Head {
     input: Option<Input>,
     space: Space,
     verdict: Verdict,
-    /// Which of two hosts, or of two ranks of one, that do not reach each other has said so first.
+    /// Which of two hosts, or of two ranks of one, that do not reach each other has accused the other one first.
     accusations: Accusations,
     /// The search for dead-locks.
     watch: Watch,

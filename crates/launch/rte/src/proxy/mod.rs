@@ -79,8 +79,8 @@ pub(crate) struct Proxy {
     tools: Tools,
     /// Hosts that ranks of this one do not reach.
     suspects: suspects::Suspects,
-    /// Of two ranks of this host that do not reach each other, the one that said so first; a mpiexec that has other hosts, too,
-    /// decides for all of them.
+    /// Which of two ranks that do not reach each other has accused the other one first. In a job on several hosts mpiexec has this
+    /// for all of them.
     accusations: Accusations,
     /// The watching mpiexec.
     parent: Process,
