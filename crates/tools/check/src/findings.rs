@@ -10,7 +10,7 @@ use std::sync::atomic::{
     Ordering::{Acquire, Relaxed},
 };
 
-use interpose::shared::{self, MODULES, Module, Table};
+use interpose::shared::{self, MODULES, Module, Place, Table};
 
 use crate::site::Site;
 
@@ -118,9 +118,7 @@ impl<'w> Findings<'w> {
     }
 
     fn place(&self, site: Option<Site>) -> [u64; 2] {
-        let Some(site) = site else { return [0, 0] };
-        let (module, offset) = shared::module_of(self.0, site.address);
-        [((site.function as u64 + 1) << 32) | module, offset]
+        site.map_or([0, 0], |site| Place::words(self.0, site.function, site.address))
     }
 }
 
@@ -158,13 +156,8 @@ pub fn read(words: &[AtomicU64]) -> Option<Vec<Finding>> {
     let modules = shared::modules(words);
     let finding = |row: &Vec<u64>| {
         let place = |at: usize| {
-            let function = (row[at] >> 32).checked_sub(1)? as usize;
-            let module = modules.get(row[at] as u32 as usize).cloned();
-            (function < interpose::FUNCTIONS.len()).then_some(CallPlace {
-                function,
-                module,
-                offset: row[at + 1],
-            })
+            let Place { function, module, offset } = Place::read(&row[at..], modules.len())?;
+            Some(CallPlace { function, module: module.map(|module| modules[module].clone()), offset })
         };
         Some(Finding {
             class: *Class::ALL.get(row[0].checked_sub(1)? as usize)?,

@@ -20,7 +20,7 @@ use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::ffi::CString;
 use std::os::unix::ffi::OsStringExt;
 
-use crate::{FUNCTIONS, Index, real};
+use crate::{FUNCTIONS, Index, key_of_call, real};
 
 thread_local! {
     /// The function that the program has called in another ABI, and the place, until the engine is called.
@@ -31,8 +31,7 @@ thread_local! {
 #[inline]
 pub fn next(number: usize, address: usize) -> Option<usize> {
     static KNOWN: Index<8192> = Index::new();
-    // Addresses of user space have 47 bits.
-    let key = (address as u64 & 0xffff_ffff_ffff) | ((number as u64 + 1) << 48);
+    let key = key_of_call(number, address);
     let next = KNOWN.find(key).unwrap_or_else(|| {
         let found = find(number, address).unwrap_or(0);
         KNOWN.insert(key, found);

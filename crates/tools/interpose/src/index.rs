@@ -4,6 +4,7 @@ use core::sync::atomic::{
     AtomicU64, AtomicUsize,
     Ordering::{AcqRel, Acquire, Release},
 };
+use std::sync::{Mutex, PoisonError};
 
 /// Values by key. Open addressing; filled and never emptied, by any thread.
 pub struct Index<const N: usize> {
@@ -55,6 +56,27 @@ impl<const N: usize> Index<N> {
         }
         false
     }
+
+    /// The value of `key`, or the one that `make` gives for it; `None`: there is no room. One thread at a time makes one.
+    #[inline]
+    pub fn find_or_make(&self, key: u64, make: impl FnOnce() -> Option<usize>) -> Option<usize> {
+        self.find(key).or_else(|| self.make(key, make))
+    }
+
+    #[cold]
+    fn make(&self, key: u64, make: impl FnOnce() -> Option<usize>) -> Option<usize> {
+        static MAKING: Mutex<()> = Mutex::new(());
+        let _guard = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
+        // Another thread may have made it meanwhile.
+        self.find(key).or_else(|| make().filter(|&value| self.insert(key, value)))
+    }
+}
+
+/// The key of the calls of `function` that return to `address`.
+#[inline]
+pub fn key_of_call(function: usize, address: usize) -> u64 {
+    // Addresses of user space have 47 bits.
+    (address as u64 & 0xffff_ffff_ffff) | ((function as u64 + 1) << 48)
 }
 
 /// FNV-1a of bytes.

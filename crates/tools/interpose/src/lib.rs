@@ -29,7 +29,7 @@ mod thread;
 pub use call::{Call, Frame};
 pub use caller::{find_shims, of as place_of_call};
 pub use function::{Argument, Direction, FRONT_END_VERSION, FUNCTIONS, Function, Kind, OTHERS, Shape};
-pub use index::Index;
+pub use index::{Index, key_of_call};
 pub use real::Real;
 pub use stack::Stack;
 pub use thread::thread;

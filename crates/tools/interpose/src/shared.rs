@@ -20,7 +20,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use platform::image;
 
-use crate::{clock, index};
+use crate::{FUNCTIONS, clock, index};
 
 /// The words of this process.
 pub type Words = &'static [AtomicU64];
@@ -101,6 +101,20 @@ impl Table {
         // Release: a reader that counts the row sees what it stands for.
         words[self.used].store(row as u64 + 1, Release);
         Some(row)
+    }
+
+    /// The row that begins with `key`, or a new one, whose other words `fill` writes; `None`: there is no room. By one thread at a
+    /// time.
+    pub fn row_of(&self, words: &[AtomicU64], key: &[u64], fill: impl FnOnce(&[AtomicU64])) -> Option<usize> {
+        let is_it =
+            |row: &usize| key.iter().zip(self.row(words, *row)).all(|(&has, word)| word.load(Relaxed) == has);
+        let known = (0..self.len(words)).find(is_it);
+        known.or_else(|| {
+            self.append(words, |row| {
+                row.iter().zip(key).for_each(|(word, &value)| word.store(value, Relaxed));
+                fill(row);
+            })
+        })
     }
 }
 
@@ -189,24 +203,51 @@ pub fn introduce(words: &[AtomicU64], magic: u64) {
     words[at::MAGIC].store(magic, Release);
 }
 
+/// A place of calls: two words of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The function's number in [`FUNCTIONS`].
+    pub function: usize,
+    /// Index of its module; `None` where it lies in no file.
+    pub module: Option<usize>,
+    /// The address in the module's file to which the call returns.
+    pub offset: u64,
+}
+
+impl Place {
+    /// The words for the calls of `function` that return to `address`: the function plus 1 above the module, and the offset. One
+    /// thread at a time.
+    pub fn words(words: &[AtomicU64], function: usize, address: usize) -> [u64; 2] {
+        let (module, offset) = module_of(words, address);
+        [((function as u64 + 1) << 32) | module, offset]
+    }
+
+    /// The place that the first two words of `row` are of, beside so many modules; `None`: they are of none.
+    pub fn read(row: &[u64], modules: usize) -> Option<Place> {
+        let function = (row[0] >> 32).checked_sub(1)? as usize;
+        let module = row[0] as u32 as usize;
+        (function < FUNCTIONS.len()).then(|| Place {
+            function,
+            module: Some(module).filter(|&module| module < modules),
+            offset: row[1],
+        })
+    }
+}
+
 /// The module of an address, entered where it is new, and the address in its file. One thread at a time.
-pub fn module_of(words: &[AtomicU64], address: usize) -> (u64, u64) {
+fn module_of(words: &[AtomicU64], address: usize) -> (u64, u64) {
     let address = address as u64;
     let Some(module) = image::module_at(address) else { return (NO_MODULE, address) };
     let offset = address.wrapping_sub(module.bias);
-    let is_it = |row: &usize| {
-        let has = [module.bias, module.range.start, module.range.end];
-        has.iter().zip(MODULES.row(words, *row)).all(|(&has, word)| word.load(Relaxed) == has)
-    };
-    let row = (0..MODULES.len(words)).find(is_it);
-    let row = row.or_else(|| MODULES.append(words, |row| put_module(row, &module)));
+    let key = [module.bias, module.range.start, module.range.end];
+    let row = MODULES.row_of(words, &key, |row| put_module(row, &module));
     row.map_or((NO_MODULE, address), |row| (row as u64, offset))
 }
 
+/// Writes the words behind those that a module is known by.
 fn put_module(row: &[AtomicU64], module: &image::Module) {
     let id = &module.build_id[..module.build_id.len().min(32)];
-    let numbers = [module.bias, module.range.start, module.range.end, id.len() as u64];
-    row.iter().zip(numbers).for_each(|(word, value)| word.store(value, Relaxed));
+    row[3].store(id.len() as u64, Relaxed);
     let path = module.path.as_os_str().as_bytes();
     put_text(&row[4..8], id);
     row[8].store(path.len() as u64, Relaxed);

@@ -1,10 +1,9 @@
 //! Rows of the tables by what they stand for.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use interpose::Index;
-use interpose::shared::{self, Table};
+use interpose::shared::{Place, Table};
+use interpose::{Index, key_of_call};
 
 use crate::tables::{BINS, PAIRS, SITES, at, site};
 
@@ -14,60 +13,31 @@ static SITE_INDEX: Index<8192> = Index::new();
 static BIN_INDEX: Index<4096> = Index::new();
 static PAIR_INDEX: Index<8192> = Index::new();
 
-/// Held while a row is added.
-static ADDING: Mutex<()> = Mutex::new(());
-
 /// The row of the calls of `function` that return to `address`.
 #[inline]
 pub fn site(words: &[AtomicU64], address: usize, function: usize) -> Option<usize> {
-    // Addresses of user space have 47 bits.
-    let key = (address as u64 & 0xffff_ffff_ffff) | ((function as u64 + 1) << 48);
-    SITE_INDEX.find(key).or_else(|| add(&SITE_INDEX, key, || new_site(words, address, function)))
+    let key = key_of_call(function, address);
+    SITE_INDEX.find_or_make(key, || {
+        SITES.row_of(words, &Place::words(words, function, address), |row| {
+            for sum in [site::TIME, site::SENT, site::MOVED] {
+                row[sum + 2].store(u64::MAX, Relaxed);
+            }
+        })
+    })
 }
 
 /// The row of the calls of `function` with these classes of size.
 #[inline]
 pub fn bin(words: &[AtomicU64], function: usize, comm: u8, size: u8) -> Option<usize> {
     let key = ((function as u64 + 1) << 32) | (u64::from(comm) << 8) | u64::from(size);
-    BIN_INDEX.find(key).or_else(|| add(&BIN_INDEX, key, || row_of(words, &BINS, key)))
+    BIN_INDEX.find_or_make(key, || BINS.row_of(words, &[key], |_| {}))
 }
 
 /// The row of what is sent to `peer`.
 #[inline]
 pub fn pair(words: &[AtomicU64], peer: u32) -> Option<usize> {
     let key = u64::from(peer) + 1;
-    PAIR_INDEX.find(key).or_else(|| add(&PAIR_INDEX, key, || row_of(words, &PAIRS, key)))
-}
-
-#[cold]
-fn add<const N: usize>(index: &Index<N>, key: u64, row: impl FnOnce() -> Option<usize>) -> Option<usize> {
-    let _guard = ADDING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    // Another thread may have added it meanwhile.
-    index.find(key).or_else(|| row().filter(|&row| index.insert(key, row)))
-}
-
-/// The row whose first word is `key`; a new one where there is none.
-fn row_of(words: &[AtomicU64], table: &Table, key: u64) -> Option<usize> {
-    let known = (0..table.len(words)).find(|&row| table.row(words, row)[0].load(Relaxed) == key);
-    known.or_else(|| table.append(words, |row| row[0].store(key, Relaxed)))
-}
-
-fn new_site(words: &[AtomicU64], address: usize, function: usize) -> Option<usize> {
-    let (module, offset) = shared::module_of(words, address);
-    let key = ((function as u64 + 1) << 32) | module;
-    let is_it = |row: &usize| {
-        let row = SITES.row(words, *row);
-        row[site::KEY].load(Relaxed) == key && row[site::OFFSET].load(Relaxed) == offset
-    };
-    (0..SITES.len(words)).find(is_it).or_else(|| {
-        SITES.append(words, |row| {
-            row[site::KEY].store(key, Relaxed);
-            row[site::OFFSET].store(offset, Relaxed);
-            for sum in [site::TIME, site::SENT, site::MOVED] {
-                row[sum + 2].store(u64::MAX, Relaxed);
-            }
-        })
-    })
+    PAIR_INDEX.find_or_make(key, || PAIRS.row_of(words, &[key], |_| {}))
 }
 
 /// Forgets all counts, and keeps places.
@@ -102,6 +72,6 @@ mod tests {
         assert_eq!(site(&words, here, 3), Some(row));
         assert_ne!(site(&words, here, 4), Some(row));
         assert_eq!(SITES.len(&words), 2);
-        assert_eq!(shared::MODULES.len(&words), 1);
+        assert_eq!(interpose::shared::MODULES.len(&words), 1);
     }
 }

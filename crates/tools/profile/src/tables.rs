@@ -17,7 +17,7 @@ use std::sync::atomic::{
 };
 
 pub use interpose::shared::Module;
-use interpose::shared::{self, MODULES, Table};
+use interpose::shared::{self, MODULES, Place, Table};
 
 /// The first word of tables that are in use: a name and the version of this layout.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"ALHPROF2");
@@ -61,10 +61,7 @@ pub const BYTES: usize = (WORDS * 8).next_multiple_of(4096);
 /// Words of a row of [`SITES`].
 pub mod site {
     #![allow(missing_docs, reason = "each has its reason beside it")]
-    /// Number of the function plus 1, above the number of the module.
-    pub const KEY: usize = 0;
-    /// The address in the module's file to which the call returns.
-    pub const OFFSET: usize = 1;
+    // The first two words are a `Place`.
     /// Calls, with sum, least and most of their nanoseconds. The least of a number that no call has is all ones.
     pub const TIME: usize = 2;
     /// Calls that sent something, with sum, least and most of their bytes.
@@ -224,16 +221,15 @@ impl Snapshot {
 }
 
 fn read_site(row: &[u64], modules: usize) -> Option<Site> {
-    let function = (row[site::KEY] >> 32).checked_sub(1)? as usize;
-    let module = row[site::KEY] as u32 as usize;
+    let Place { function, module, offset } = Place::read(row, modules)?;
     let sum = |at: usize| match row[at] {
         0 => Sum::default(),
         count => Sum { count, sum: row[at + 1], min: row[at + 2], max: row[at + 3] },
     };
-    (function < interpose::FUNCTIONS.len()).then(|| Site {
+    Some(Site {
         function,
-        module: Some(module).filter(|&module| module < modules),
-        offset: row[site::OFFSET],
+        module,
+        offset,
         time: sum(site::TIME),
         sent: sum(site::SENT),
         moved: sum(site::MOVED),

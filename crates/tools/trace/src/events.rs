@@ -7,15 +7,14 @@
 //! The ring has as many rows as there is room for; the header counts all events that ever were. A reader copies
 //! ([`Snapshot::read`]) and believes no index, length or text.
 
-use std::sync::Mutex;
 use std::sync::atomic::{
     AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
 
-pub use interpose::shared::Module;
 use interpose::shared::{self, MODULES, Table};
-use interpose::{FUNCTIONS, Index};
+pub use interpose::shared::{Module, Place};
+use interpose::{Index, key_of_call};
 
 /// The first word of memory that is in use: a name and the version of this layout.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"ALHTRAC1");
@@ -34,7 +33,7 @@ pub mod at {
     pub const LOOKS: [usize; 2] = [14, 17];
 }
 
-/// Function plus 1 above the module, and the address in the module's file to which the call returns.
+/// See [`Place`].
 const SITES: Table = Table::after(MODULES.end(), 2, 2048, at::SITES);
 
 /// Words before the ring.
@@ -177,22 +176,8 @@ pub fn add(words: &[AtomicU64], event: &Event) {
 /// The row of the calls of `function` that return to `address`; `None`: there is no room.
 pub fn site(words: &[AtomicU64], address: usize, function: usize) -> Option<u32> {
     static KNOWN: Index<8192> = Index::new();
-    static ADDING: Mutex<()> = Mutex::new(());
-    // Addresses of user space have 47 bits.
-    let key = (address as u64 & 0xffff_ffff_ffff) | ((function as u64 + 1) << 48);
-    let add = || {
-        let _guard = ADDING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        // Another thread may have added it meanwhile.
-        KNOWN.find(key).or_else(|| {
-            let (module, offset) = shared::module_of(words, address);
-            let row = SITES.append(words, |row| {
-                row[0].store(((function as u64 + 1) << 32) | module, Relaxed);
-                row[1].store(offset, Relaxed);
-            })?;
-            KNOWN.insert(key, row).then_some(row)
-        })
-    };
-    KNOWN.find(key).or_else(add).map(|row| row as u32)
+    let new = || SITES.row_of(words, &Place::words(words, function, address), |_| {});
+    KNOWN.find_or_make(key_of_call(function, address), new).map(|row| row as u32)
 }
 
 /// A copy of what a rank has left.
@@ -205,7 +190,7 @@ pub struct Snapshot {
     /// Files that places lie in.
     pub modules: Vec<Module>,
     /// Places of calls.
-    pub sites: Vec<Site>,
+    pub sites: Vec<Place>,
     /// Its last events, the oldest first.
     pub events: Vec<Event>,
     /// Events that made room for later ones.
@@ -216,17 +201,6 @@ pub struct Snapshot {
     pub looks: Vec<Look>,
 }
 
-/// A place where a function is called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Site {
-    /// The function's number in [`FUNCTIONS`].
-    pub function: usize,
-    /// Index of its module; `None` where it lies in no file.
-    pub module: Option<usize>,
-    /// The address in the module's file to which the call returns.
-    pub offset: u64,
-}
-
 impl Snapshot {
     /// A copy; `None` where no rank has written any.
     pub fn read(words: &[AtomicU64]) -> Option<Snapshot> {
@@ -235,8 +209,8 @@ impl Snapshot {
         }
         let word = |at: usize| words[at].load(Relaxed);
         let modules = shared::modules(words);
-        let sites: Vec<Site> =
-            SITES.copied(words).iter().map_while(|row| read_site(row, modules.len())).collect();
+        let sites: Vec<Place> =
+            SITES.copied(words).iter().map_while(|row| Place::read(row, modules.len())).collect();
         let (all, rows) = (word(at::EVENTS), rows(words) as u64);
         let (first, kept) = if all > rows { (all % rows, rows) } else { (0, all) };
         let row = |number: u64| -> Vec<u64> {
@@ -255,16 +229,6 @@ impl Snapshot {
             sites,
         })
     }
-}
-
-fn read_site(row: &[u64], modules: usize) -> Option<Site> {
-    let function = (row[0] >> 32).checked_sub(1)? as usize;
-    let module = row[0] as u32 as usize;
-    (function < FUNCTIONS.len()).then(|| Site {
-        function,
-        module: Some(module).filter(|&module| module < modules),
-        offset: row[1],
-    })
 }
 
 #[cfg(test)]

@@ -69,7 +69,7 @@ fn rank(snapshot: &Snapshot, clocks: &Clocks, resolver: &mut Resolver) -> Rank {
     }
 }
 
-fn place(snapshot: &Snapshot, site: &events::Site, resolver: &mut Resolver) -> String {
+fn place(snapshot: &Snapshot, site: &events::Place, resolver: &mut Resolver) -> String {
     let module = site.module.map(|module| snapshot.modules[module].clone()).unwrap_or_default();
     resolver.call(Path::new(&module.path), &module.build_id, site.offset).to_string()
 }
