@@ -90,7 +90,7 @@ pub fn thread_level() -> i32 {
 }
 
 /// Has the library measure for how long calls wait; whether it can.
-pub fn measure_waits() -> bool {
+pub(crate) fn measure_waits() -> bool {
     static REAL: Real = Real::new(c"alhena_measure_waits_1");
     // SAFETY: the function takes nothing.
     unsafe { core::mem::transmute::<usize, unsafe extern "C" fn() -> bool>(REAL.address())() }
@@ -98,7 +98,7 @@ pub fn measure_waits() -> bool {
 
 /// Nanoseconds for which this thread has waited in calls since they are measured.
 #[inline]
-pub fn waited() -> u64 {
+pub(crate) fn waited() -> u64 {
     static REAL: Real = Real::new(c"alhena_waited_1");
     // SAFETY: the function takes nothing.
     unsafe { core::mem::transmute::<usize, unsafe extern "C" fn() -> u64>(REAL.address())() }

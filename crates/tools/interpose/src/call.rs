@@ -17,10 +17,12 @@ pub struct Frame {
     pub started: u64,
     /// When it returned.
     pub ended: u64,
+    /// For how many nanoseconds it has waited.
+    pub waited: u64,
     /// Where the program's call returns to.
     pub site: usize,
     /// What each tool keeps from the beginning of a call to its end.
-    pub words: [usize; LOCALS - 4],
+    pub words: [usize; LOCALS - 5],
     /// The first arguments.
     pub registers: [usize; IN_REGISTERS],
     /// The caller's frame pointer.
@@ -34,10 +36,21 @@ pub struct Frame {
 impl Frame {
     /// The frame of a call whose place is not known.
     pub fn new(number: usize, registers: [usize; IN_REGISTERS]) -> Frame {
-        let (started, ended, site) = (0, 0, 0);
-        let words = [0; LOCALS - 4];
+        let (started, ended, waited, site) = (0, 0, 0, 0);
+        let words = [0; LOCALS - 5];
         let (frame_pointer, return_address) = (0, 0);
-        Frame { number, started, ended, site, words, registers, frame_pointer, return_address, stack: [] }
+        Frame {
+            number,
+            started,
+            ended,
+            waited,
+            site,
+            words,
+            registers,
+            frame_pointer,
+            return_address,
+            stack: [],
+        }
     }
 }
 
@@ -71,6 +84,11 @@ impl<'a> Call<'a> {
     /// When the library's function returned.
     pub fn ended(&self) -> u64 {
         self.frame.ended
+    }
+
+    /// Nanoseconds for which the call has waited; 0 where that is not measured ([`crate::waits`]).
+    pub fn waited(&self) -> u64 {
+        self.frame.waited
     }
 
     /// The address to which the program's call returns; a call through Fortran's library is the one of the Fortran program.

@@ -25,6 +25,7 @@ mod real;
 pub mod shared;
 mod stack;
 mod thread;
+pub mod waits;
 
 pub use call::{Call, Frame};
 pub use caller::{find_shims, of as place_of_call};

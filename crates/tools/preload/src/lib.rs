@@ -6,7 +6,7 @@
 
 mod entry;
 
-use interpose::{Call, FUNCTIONS, Frame, Tool, clock, front_end};
+use interpose::{Call, FUNCTIONS, Frame, Tool, clock, front_end, waits};
 use std::sync::OnceLock;
 
 /// Every tool, in the order in which they see the beginning of a call.
@@ -74,6 +74,7 @@ unsafe extern "C" fn enter(frame: &mut Frame) -> Real {
 /// The library's function has returned `code`.
 unsafe extern "C" fn leave(frame: &mut Frame, code: i32) -> i32 {
     frame.ended = clock::now();
+    frame.waited = waits::since_last_call().min(frame.ended.saturating_sub(frame.started));
     for &(index, tool) in wanted().iter().rev() {
         // SAFETY: as in `enter`.
         tool.leave(&unsafe { Call::of(frame) }, frame.words[index], code);

@@ -1,11 +1,10 @@
 //! The tool: what happens at each call.
 
-use std::cell::Cell;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
 
 use interpose::shared::{self, Words};
-use interpose::{Call, FUNCTIONS, Kind, Shape, Tool, ask, clock, groups};
+use interpose::{Call, FUNCTIONS, Kind, Shape, Tool, ask, clock, groups, waits};
 
 use crate::classes::{self, Class, Moves};
 use crate::persistent::{self, Sends};
@@ -26,13 +25,6 @@ static OWN: OnceLock<Words> = OnceLock::new();
 static ON: AtomicBool = AtomicBool::new(false);
 /// Several threads may call at a time.
 static SEVERAL: AtomicBool = AtomicBool::new(false);
-/// The library measures for how long calls wait.
-static MEASURED: AtomicBool = AtomicBool::new(false);
-
-thread_local! {
-    /// What the library had measured of this thread when its last call ended.
-    static SEEN: Cell<u64> = const { Cell::new(0) };
-}
 
 /// What a function means to the profiler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,7 +120,6 @@ impl Tool for Profiler {
 
     fn leave(&self, call: &Call<'_>, word: usize, code: i32) {
         let Some(words) = OWN.get() else { return };
-        let waited = since_last_call();
         if word == 0 {
             if code == 0 && role(call.number()) == Role::Begins {
                 begin(words);
@@ -144,7 +135,7 @@ impl Tool for Profiler {
         words[at::CURRENT].store(0, Relaxed);
         let row = SITES.row(words, row);
         count(&row[site::TIME..], took);
-        wait(&row[site::WAITED..], waited.min(took));
+        wait(&row[site::WAITED..], call.waited());
         if code == 0 {
             match role(call.number()) {
                 Role::Starts => started(words, row, call, took),
@@ -160,8 +151,7 @@ fn begin(words: &[AtomicU64]) {
         return;
     }
     SEVERAL.store(ask::thread_level() >= abi::THREAD_MULTIPLE, Relaxed);
-    MEASURED.store(ask::measure_waits(), Relaxed);
-    words[at::MEASURED].store(MEASURED.load(Relaxed).into(), Relaxed);
+    words[at::MEASURED].store(waits::measure().into(), Relaxed);
     words[at::STATE].store(State::Running as u64, Relaxed);
     put_on(words);
 }
@@ -199,17 +189,6 @@ fn control(words: &[AtomicU64], level: i64) {
         }
         _ => {}
     }
-}
-
-/// Nanoseconds for which this thread has waited since its last call ended: threads wait in calls alone, so it was in the one
-/// that ends now. Calls within it, by functions of the program that it called, have taken their part.
-#[inline]
-fn since_last_call() -> u64 {
-    if !MEASURED.load(Relaxed) {
-        return 0;
-    }
-    let now = ask::waited();
-    now.saturating_sub(SEEN.replace(now))
 }
 
 /// Adds to a word of the tables.

@@ -8,7 +8,7 @@ use std::sync::atomic::{
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use interpose::shared::{self, Words};
-use interpose::{Call, Stack, Tool, ask, groups};
+use interpose::{Call, Stack, Tool, ask, groups, waits};
 
 use crate::clocks;
 use crate::events::{self, Event, FIXED, MAGIC, at};
@@ -28,8 +28,6 @@ pub struct Tracer;
 static OWN: OnceLock<Words> = OnceLock::new();
 /// Calls are kept.
 static ON: AtomicBool = AtomicBool::new(false);
-/// The library measures for how long calls wait.
-static MEASURED: AtomicBool = AtomicBool::new(false);
 static MESSAGES: Mutex<Option<Messages>> = Mutex::new(None);
 
 /// A call that has begun.
@@ -44,8 +42,6 @@ thread_local! {
     static BEGUN: Stack<Begun> = const { Stack::new() };
     /// This thread's number plus 1.
     static THREAD: Cell<u16> = const { Cell::new(0) };
-    /// What the library had measured of this thread when its last call ended.
-    static SEEN: Cell<u64> = const { Cell::new(0) };
 }
 
 impl Tool for Tracer {
@@ -84,7 +80,6 @@ impl Tool for Tracer {
 
     fn leave(&self, call: &Call<'_>, word: usize, code: i32) {
         let Some(words) = OWN.get() else { return };
-        let waited = since_last_call();
         let Some(begun) = BEGUN.with(|stack| stack.take(word)) else {
             if code == 0 && matches!(call.function.name, "MPI_Init" | "MPI_Init_thread") {
                 begin(words);
@@ -92,8 +87,7 @@ impl Tool for Tracer {
             return;
         };
         words[at::CURRENT].store(begun.outer, Relaxed);
-        let time = (call.started(), call.ended());
-        let mut event = Event::call(begun.site, time, waited.min(time.1.saturating_sub(time.0)));
+        let mut event = Event::call(begun.site, (call.started(), call.ended()), call.waited());
         let mut messages = messages();
         let messages = messages.get_or_insert_default();
         if code == 0
@@ -116,7 +110,7 @@ fn begin(words: &[std::sync::atomic::AtomicU64]) {
         groups::of(comm, interpose::Kind::Comm);
     }
     clocks::begin(words, at::LOOKS[0]);
-    MEASURED.store(ask::measure_waits(), Relaxed);
+    waits::measure();
     ON.store(true, Release);
 }
 
@@ -134,15 +128,6 @@ fn thread() -> u16 {
         }
         own.get() - 1
     })
-}
-
-/// Nanoseconds for which this thread has waited since its last call ended.
-fn since_last_call() -> u64 {
-    if !MEASURED.load(Relaxed) {
-        return 0;
-    }
-    let now = ask::waited();
-    now.saturating_sub(SEEN.replace(now))
 }
 
 fn messages() -> MutexGuard<'static, Option<Messages>> {
