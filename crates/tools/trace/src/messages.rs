@@ -9,6 +9,13 @@ use crate::events::{self, Event, NONE};
 /// A channel: communicator, the other process as a rank of the job, tag, and whether messages come by it.
 type Channel = (u64, u32, i32, bool);
 
+/// What a call was given.
+pub struct Given {
+    requests: Vec<usize>,
+    /// The message that it receives, if `MPI_Mprobe` has taken that out.
+    matched: Option<Way>,
+}
+
 /// What is known of this process.
 #[derive(Default)]
 pub struct Messages {
@@ -45,15 +52,24 @@ struct Open {
 }
 
 impl Messages {
-    /// A call was successful; `before`: the requests that it was given.
-    pub fn changed(&mut self, call: &Call<'_>, site: u32, before: &[usize], mut each: impl FnMut(Event)) {
+    /// A call begins: what it is given, of which the library takes handles away.
+    pub fn before(&mut self, call: &Call<'_>) -> Given {
+        let message = call.function.place("message");
+        let message = message.filter(|_| matches!(call.function.base(), "Mrecv" | "Imrecv"));
+        let matched = message.and_then(|place| self.matched.remove(&call.handle(place)));
+        Given { requests: call.requests_in(), matched }
+    }
+
+    /// A call was successful; `given`: what its arguments were.
+    pub fn changed(&mut self, call: &Call<'_>, site: u32, given: Given, mut each: impl FnMut(Event)) {
+        let Given { requests: before, matched } = given;
         let base = call.function.base();
         let time = (call.started(), call.ended());
         match base {
             "Start" | "Startall" => before.iter().for_each(|&request| self.start(request, site, time.0)),
             "Request_free" => drop(self.take(before[0])),
             _ if !before.is_empty() => {
-                for (place, index) in call.completed(before) {
+                for (place, index) in call.completed(&before) {
                     self.complete(call, before[place], index, &mut each);
                 }
             }
@@ -68,7 +84,7 @@ impl Messages {
         });
         match made {
             Some((place, _)) => {
-                let way = self.ways(call).into_iter().next();
+                let way = ways(call, matched).into_iter().next();
                 // The number of a message is that of its start.
                 let way = if is_persistent { way } else { way.map(|way| self.numbered(way)) };
                 let started = (!is_persistent).then_some(time.0);
@@ -76,9 +92,9 @@ impl Messages {
                 self.open.entry(call.handle(place)).or_default().push(open);
             }
             None => {
-                for way in self.ways(call) {
+                for way in ways(call, matched) {
                     let way = self.numbered(way);
-                    let way = self.received(way, call, None);
+                    let way = self.received(way, call, 0);
                     each(way.event(site, time));
                 }
             }
@@ -97,56 +113,6 @@ impl Messages {
         Some((comm, *next))
     }
 
-    /// The messages of a call, by its arguments.
-    fn ways(&mut self, call: &Call<'_>) -> Vec<Way> {
-        let (function, base) = (call.function, call.function.base());
-        let (is_send, is_receive) = directions(base);
-        let number = |names: &[&str]| {
-            names.iter().find_map(|name| function.place(name)).map(|place| call.number_at(place))
-        };
-        let mut ways = Vec::new();
-        if is_send && let Some(handle) = call.comm() {
-            let count = number(&["sendcount", "count"]).unwrap_or(0);
-            let datatype = ["sendtype", "datatype"].iter().find_map(|name| function.place(name));
-            let size = datatype.map_or(0, |place| ask::type_size(call.word(place)));
-            ways.push(Way {
-                kind: events::Kind::Send,
-                handle,
-                peer: number(&["dest"]).unwrap_or(-1),
-                tag: number(&["sendtag", "tag"]).unwrap_or(0),
-                bytes: (count * size).max(0) as u64,
-                number: None,
-            });
-        }
-        if is_receive && let Some(handle) = call.comm() {
-            ways.push(Way {
-                kind: events::Kind::Receive,
-                handle,
-                peer: number(&["source"]).unwrap_or(-1),
-                tag: number(&["recvtag", "tag"]).unwrap_or(0),
-                bytes: 0,
-                number: None,
-            });
-        }
-        if matches!(base, "Mrecv" | "Imrecv") {
-            // The handle is gone after the call; it was kept before.
-            ways.extend(self.matched.remove(&usize::MAX));
-        }
-        // A process that is none sends and receives nothing.
-        ways.retain(|way| way.peer != i64::from(abi::PROC_NULL));
-        ways
-    }
-
-    /// A call begins that receives a message that was taken out.
-    pub fn before(&mut self, call: &Call<'_>) {
-        if matches!(call.function.base(), "Mrecv" | "Imrecv")
-            && let Some(place) = call.function.place("message")
-            && let Some(way) = self.matched.remove(&call.handle(place))
-        {
-            self.matched.insert(usize::MAX, way);
-        }
-    }
-
     fn probed(&mut self, call: &Call<'_>) {
         let flag = call.function.place("flag").map_or(1, |place| call.element(place, 0));
         let (Some(message), Some(comm)) = (call.function.place("message"), call.comm()) else { return };
@@ -163,7 +129,7 @@ impl Messages {
             number: None,
         };
         let way = self.numbered(way);
-        let way = self.received(way, call, None);
+        let way = self.received(way, call, 0);
         self.matched.insert(call.handle(message), way);
     }
 
@@ -181,13 +147,13 @@ impl Messages {
         way
     }
 
-    /// A message has come: whose it is says its status, unless the program ignores that.
-    fn received(&mut self, mut way: Way, call: &Call<'_>, index: Option<usize>) -> Way {
+    /// A message has come: its status names sender and tag, unless the program ignores that.
+    fn received(&mut self, mut way: Way, call: &Call<'_>, index: usize) -> Way {
         if way.kind != events::Kind::Receive || way.number.is_some() {
             return way;
         }
         let status = call.arguments().find(|(_, it)| it.kind == Kind::Status);
-        let status = status.and_then(|(place, _)| call.status(place, index.unwrap_or(0)));
+        let status = status.and_then(|(place, _)| call.status(place, index));
         if let Some((source, tag)) = status {
             (way.peer, way.tag) = (source.into(), tag.into());
             return self.numbered(way);
@@ -207,7 +173,7 @@ impl Messages {
         if let Some(started) = open.started.take() {
             let time = (started, call.ended());
             each(match open.way {
-                Some(way) => self.received(way, call, Some(status)).event(open.site, time),
+                Some(way) => self.received(way, call, status).event(open.site, time),
                 None => Event { kind: events::Kind::Request, ..Event::call(open.site, time, 0) },
             });
         }
@@ -240,6 +206,43 @@ impl Way {
         let bytes = self.bytes;
         Event { kind: self.kind, peer, tag, bytes, comm, number, ..Event::call(site, time, 0) }
     }
+}
+
+/// The messages of a call, by its arguments, and the one that was taken out for it.
+fn ways(call: &Call<'_>, matched: Option<Way>) -> Vec<Way> {
+    let (function, base) = (call.function, call.function.base());
+    let (is_send, is_receive) = directions(base);
+    let number = |names: &[&str]| {
+        names.iter().find_map(|name| function.place(name)).map(|place| call.number_at(place))
+    };
+    let mut ways = Vec::new();
+    if is_send && let Some(handle) = call.comm() {
+        let count = number(&["sendcount", "count"]).unwrap_or(0);
+        let datatype = ["sendtype", "datatype"].iter().find_map(|name| function.place(name));
+        let size = datatype.map_or(0, |place| ask::type_size(call.word(place)));
+        ways.push(Way {
+            kind: events::Kind::Send,
+            handle,
+            peer: number(&["dest"]).unwrap_or(-1),
+            tag: number(&["sendtag", "tag"]).unwrap_or(0),
+            bytes: (count * size).max(0) as u64,
+            number: None,
+        });
+    }
+    if is_receive && let Some(handle) = call.comm() {
+        ways.push(Way {
+            kind: events::Kind::Receive,
+            handle,
+            peer: number(&["source"]).unwrap_or(-1),
+            tag: number(&["recvtag", "tag"]).unwrap_or(0),
+            bytes: 0,
+            number: None,
+        });
+    }
+    ways.extend(matched);
+    // A process that is none sends and receives nothing.
+    ways.retain(|way| way.peer != i64::from(abi::PROC_NULL));
+    ways
 }
 
 /// Whether a function sends a message to one process, and whether it receives one.

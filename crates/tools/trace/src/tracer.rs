@@ -12,7 +12,7 @@ use interpose::{Call, Stack, Tool, ask, groups, waits};
 
 use crate::clocks;
 use crate::events::{self, Event, FIXED, MAGIC, at};
-use crate::messages::Messages;
+use crate::messages::{Given, Messages};
 
 /// Names the memory; set by `mpiexec -trace`.
 const VARIABLE: &str = "ALHENA_TRACE";
@@ -33,7 +33,7 @@ static MESSAGES: Mutex<Option<Messages>> = Mutex::new(None);
 /// A call that has begun.
 struct Begun {
     site: u32,
-    requests: Vec<usize>,
+    given: Given,
     /// Where this thread was, and since when.
     outer: u64,
 }
@@ -71,11 +71,11 @@ impl Tool for Tracer {
         }
         let Some(site) = events::site(words, call.site(), call.number()) else { return 0 };
         groups::forget(call);
-        messages().get_or_insert_default().before(call);
+        let given = messages().get_or_insert_default().before(call);
         let outer = words[at::CURRENT].load(Relaxed);
         words[at::SINCE].store(interpose::clock::now(), Relaxed);
         words[at::CURRENT].store(u64::from(site) + 1, Relaxed);
-        BEGUN.with(|stack| stack.keep(Begun { site, requests: call.requests_in(), outer }))
+        BEGUN.with(|stack| stack.keep(Begun { site, given, outer }))
     }
 
     fn leave(&self, call: &Call<'_>, word: usize, code: i32) {
@@ -98,7 +98,7 @@ impl Tool for Tracer {
         keep(words, event);
         if code == 0 {
             groups::made(call);
-            messages.changed(call, begun.site, &begun.requests, |event| keep(words, event));
+            messages.changed(call, begun.site, begun.given, |event| keep(words, event));
         }
     }
 }
