@@ -114,6 +114,35 @@ static void around(void)
     MPI_Comm_free(&turned);
 }
 
+/* Rank 0 stops its timeline for the first of two messages, and the communicator of a third one is freed meanwhile. */
+static void paused(void)
+{
+    MPI_Comm turned;
+
+    MPI_Comm_split(world, 0, -me, &turned);
+    if (me == 0) {
+        send(0, 8, turned);
+        MPI_Pcontrol(0);
+        send(1, 9, world);
+    } else {
+        if (me == size - 1)
+            receive(size - 1, 8, turned);
+        if (me == 1)
+            receive(0, 9, world);
+    }
+    MPI_Comm_free(&turned);
+    MPI_Comm_dup(world, &turned);
+    if (me == 0) {
+        MPI_Pcontrol(1);
+        send(1, 9, world);
+        send(1, 8, turned);
+    } else if (me == 1) {
+        receive(0, 9, world);
+        receive(0, 8, turned);
+    }
+    MPI_Comm_free(&turned);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
@@ -127,6 +156,8 @@ int main(int argc, char **argv)
     MPI_Barrier(world);
     again();
     around();
+    if (argc > 1 && !strcmp(argv[1], "paused"))
+        paused();
     for (int i = 0; i < (argc > 1 && !strcmp(argv[1], "many") ? 10000 : 1); i++)
         MPI_Barrier(world);
     printf("rank %d sends %d\n", me, sent);

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::sync::atomic::{
-    AtomicBool, AtomicU16,
+    AtomicBool, AtomicU16, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -26,7 +26,9 @@ pub static TRACER: Tracer = Tracer;
 pub struct Tracer;
 
 static OWN: OnceLock<Words> = OnceLock::new();
-/// Calls are kept.
+/// MPI is initialized, and not finalized: communicators, messages and requests are counted.
+static RUNNING: AtomicBool = AtomicBool::new(false);
+/// What happens is kept; else it is only counted, so that numbers stay those of the other ranks.
 static ON: AtomicBool = AtomicBool::new(false);
 static MESSAGES: Mutex<Option<Messages>> = Mutex::new(None);
 
@@ -55,10 +57,10 @@ impl Tool for Tracer {
         let Some(words) = OWN.get() else { return 0 };
         match call.function.name {
             "MPI_Pcontrol" => {
-                ON.store(call.number_at(0) != 0, Release);
+                ON.store(call.number_at(0) != 0, Relaxed);
                 return 0;
             }
-            "MPI_Finalize" if ON.swap(false, Acquire) => {
+            "MPI_Finalize" if RUNNING.swap(false, Acquire) => {
                 let now = interpose::clock::now();
                 if let Some(site) = events::site(words, call.site(), call.number()) {
                     keep(words, Event::call(site, (now, now), 0));
@@ -66,15 +68,15 @@ impl Tool for Tracer {
                 clocks::end(words, at::LOOKS[1]);
                 return 0;
             }
-            _ if !ON.load(Relaxed) => return 0,
+            _ if !RUNNING.load(Relaxed) => return 0,
             _ => {}
         }
-        let Some(site) = events::site(words, call.site(), call.number()) else { return 0 };
         groups::forget(call);
+        let Some(site) = events::site(words, call.site(), call.number()) else { return 0 };
         let given = messages().get_or_insert_default().before(call);
         let outer = words[at::CURRENT].load(Relaxed);
         words[at::SINCE].store(interpose::clock::now(), Relaxed);
-        words[at::CURRENT].store(u64::from(site) + 1, Relaxed);
+        words[at::CURRENT].store(if ON.load(Relaxed) { u64::from(site) + 1 } else { 0 }, Relaxed);
         BEGUN.with(|stack| stack.keep(Begun { site, given, outer }))
     }
 
@@ -104,19 +106,23 @@ impl Tool for Tracer {
 }
 
 /// The library is initialized.
-fn begin(words: &[std::sync::atomic::AtomicU64]) {
+fn begin(words: &[AtomicU64]) {
     // Their numbers come first, at all ranks.
     for comm in [ask::COMM_WORLD, ask::COMM_SELF] {
         groups::of(comm, interpose::Kind::Comm);
     }
     clocks::begin(words, at::LOOKS[0]);
     waits::measure();
-    ON.store(true, Release);
+    ON.store(true, Relaxed);
+    RUNNING.store(true, Release);
 }
 
-fn keep(words: &[std::sync::atomic::AtomicU64], mut event: Event) {
-    event.thread = thread();
-    events::add(words, &event);
+/// Keeps an event, unless the program has stopped that.
+fn keep(words: &[AtomicU64], mut event: Event) {
+    if ON.load(Relaxed) {
+        event.thread = thread();
+        events::add(words, &event);
+    }
 }
 
 /// The number of this thread: 0 for the first one that calls.
