@@ -97,17 +97,27 @@ static void again(void)
 static void around(void)
 {
     int it;
-    MPI_Comm turned, same;
+    MPI_Comm turned, early, same;
     MPI_Request request;
 
     MPI_Sendrecv(&me, 1, MPI_INT, (me + 1) % size, 6, &it, 1, MPI_INT, (me + size - 1) % size, 6, world, MPI_STATUS_IGNORE);
     sent++;
     MPI_Comm_split(world, 0, -me, &turned);
-    MPI_Comm_dup(turned, &same);
+    /* One end uses the first copy before the second one is made, the other end after that. */
+    MPI_Comm_idup(turned, &early, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
     if (me == 0)
+        MPI_Isend(&me, 1, MPI_INT, 0, 7, early, &request);
+    MPI_Comm_dup(turned, &same);
+    if (me == 0) {
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        sent++;
         send(0, 7, same);
-    else if (me == size - 1)
+    } else if (me == size - 1) {
+        receive(size - 1, 7, early);
         receive(size - 1, 7, same);
+    }
+    MPI_Comm_free(&early);
     MPI_Ibarrier(same, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     MPI_Comm_free(&same);

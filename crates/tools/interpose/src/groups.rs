@@ -9,11 +9,13 @@ use crate::{Call, Direction, Kind, Shape, ask, index};
 pub struct Group {
     /// How many.
     pub size: u32,
-    /// A number that all its processes have for it, and no other communicator of theirs has.
+    /// A number that all processes of a communicator have for it, and no other communicator of theirs has; 0: it is a window.
     ///
     /// Communicators of the same processes are made by all of them in the same order. So the number is made of the ranks and of
     /// how many of the same ranks came before.
     pub identity: u64,
+    /// What it has in common with other communicators of the same ranks.
+    same: u64,
     /// Their ranks in the job, where they differ; `None` in it: a process of another job.
     ranks: Option<Vec<Option<u32>>>,
 }
@@ -34,6 +36,16 @@ struct Known {
     groups: HashMap<usize, Arc<Group>>,
     /// How many communicators of the same ranks there were.
     before: HashMap<u64, u64>,
+}
+
+impl Known {
+    /// The number of the next communicator of the same ranks.
+    fn number(&mut self, same: u64) -> u64 {
+        let before = self.before.entry(same).or_insert(0);
+        let number = same.wrapping_add(before.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        *before += 1;
+        number
+    }
 }
 
 static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
@@ -64,12 +76,15 @@ fn find(handle: usize, kind: Kind) -> Arc<Group> {
     let same = hash(&ranks) ^ other.map_or(0, |other| hash(&other));
     let mut known = lock();
     let known = known.get_or_insert_default();
-    let before = known.before.entry(same).or_insert(0);
-    let identity = same.wrapping_add(before.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    *before += 1;
+    // Another thread may have found it meanwhile.
+    if let Some(found) = known.groups.get(&handle) {
+        return found.clone();
+    }
+    // Windows are found at their first use, in another order at each rank.
+    let identity = if kind == Kind::Win { 0 } else { known.number(same) };
     let size = ranks.len() as u32;
     let are_jobs = ranks.iter().enumerate().all(|(here, &there)| there == Some(here as u32));
-    let found = Arc::new(Group { size, identity, ranks: (!are_jobs).then_some(ranks) });
+    let found = Arc::new(Group { size, identity, same, ranks: (!are_jobs).then_some(ranks) });
     known.groups.insert(handle, found.clone());
     found
 }
@@ -80,19 +95,28 @@ fn hash(ranks: &[Option<u32>]) -> u64 {
 
 /// A call was successful: the communicators that it has made get their numbers.
 pub fn made(call: &Call<'_>) {
-    // What is made in the background can be asked about later.
-    if call.function.base().starts_with("Comm_idup") {
-        return;
-    }
+    // What is made in the background can be asked about later; it has the processes of the other one.
+    let background = call.comm().filter(|_| call.function.base().starts_with("Comm_idup"));
     for (place, _) in call
         .arguments()
         .filter(|(_, it)| it.kind == Kind::Comm && it.direction == Direction::Out && it.shape == Shape::One)
     {
         let comm = call.element(place, 0) as usize;
-        if comm != 0 && comm != ask::COMM_NULL {
-            of(comm, Kind::Comm);
+        match background {
+            Some(other) => twin(comm, &of(other, Kind::Comm)),
+            None if comm != 0 && comm != ask::COMM_NULL => drop(of(comm, Kind::Comm)),
+            None => {}
         }
     }
+}
+
+/// A communicator of the same processes as another one.
+fn twin(comm: usize, other: &Group) {
+    let mut known = lock();
+    let known = known.get_or_insert_default();
+    let identity = known.number(other.same);
+    let group = Group { size: other.size, identity, same: other.same, ranks: other.ranks.clone() };
+    known.groups.insert(comm, Arc::new(group));
 }
 
 /// A call begins that may free a communicator or window: what is known of it is forgotten.
