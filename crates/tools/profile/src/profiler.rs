@@ -97,7 +97,11 @@ impl Tool for Profiler {
 
     fn enter(&self, call: &Call<'_>) -> usize {
         let Some(words) = OWN.get() else { return 0 };
-        match role(call.number()) {
+        let role = role(call.number());
+        if role == Role::Frees {
+            persistent::forget(call);
+        }
+        match role {
             Role::Ends => end(words, State::Finalized),
             Role::Aborts => {
                 words[at::LAST].store(clock::now(), Relaxed);
@@ -105,10 +109,7 @@ impl Tool for Profiler {
             }
             Role::Controls => control(words, call.number_at(0)),
             Role::Begins | Role::Ignored => {}
-            role if ON.load(Relaxed) => {
-                if role == Role::Frees {
-                    persistent::forget(call);
-                }
+            _ if ON.load(Relaxed) => {
                 let Some(row) = sites::site(words, call.site(), call.number()) else { return LOST };
                 words[at::CURRENT].store(row as u64 + 1, Relaxed);
                 return row + 2;
