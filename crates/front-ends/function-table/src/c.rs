@@ -38,7 +38,7 @@ pub fn declaration(argument: &Argument, wide: bool) -> String {
         ("status", _) if input => format!("const {c} *{name}"),
         ("status", _) => format!("{c} *{name}"),
         // MPI passes the address of a pointer as `void *`, so that any pointer type fits.
-        ("ptr" | "kept_int" | "mainargc" | "mainargv", _) => format!("{c}{name}"),
+        ("ptr" | "mainargc" | "mainargv", _) => format!("{c}{name}"),
         ("buf" | "cbuf", _) => format!("{c}{name}"),
         (_, Shape::Array(_)) if input => format!("const {c} {name}[]"),
         (_, Shape::Array(_)) => format!("{c} {name}[]"),

@@ -167,7 +167,7 @@ impl Dummy<'_> {
 
     /// Whether a request reads and writes it after the return.
     pub fn is_kept(&self) -> bool {
-        self.argument.word() == "kept_int"
+        self.argument.is(Mark::Kept)
     }
 
     /// Its bounds, as Fortran declares them.

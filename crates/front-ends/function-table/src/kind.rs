@@ -83,8 +83,6 @@ pub const KINDS: &[Kind] = &[
     fixed("buf", "void *", "abi::Address"),
     fixed("cbuf", "const void *", "abi::Address"),
     fixed("ptr", "void *", "abi::Address"),
-    // An integer that a request reads and writes.
-    fixed("kept_int", "int *", "abi::Address"),
     // Text. `str` is an input string, or with `out` a bounded output; `text` an output whose length goes both ways.
     fixed("str", "char", "c_char"),
     fixed("chars", "char", "c_char"),

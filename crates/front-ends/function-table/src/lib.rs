@@ -38,6 +38,7 @@
 //! | `buf`, `cbuf`, `ptr` | `void *` | `Address` |
 //! | `out int`, `inout comm`, … | pointer | `&mut i32`, `&mut Comm`; NULL is `MPI_ERR_ARG` |
 //! | `out? int`, … | pointer or NULL | `Option<&mut i32>` |
+//! | `inout kept int` | pointer | `Address`, which may be NULL |
 //! | `out ptr` | `void *` (address of a pointer) | `&mut Address` |
 //! | `out count`, `inout count`, `out displ` | pointer | `CountMut` |
 //! | `status`; `out status`; `inout status` | pointer | `&Status`; `Option<&mut Status>`; `&mut Status` |

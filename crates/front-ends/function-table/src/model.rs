@@ -80,7 +80,7 @@ pub struct Argument {
     pub what: What,
     /// One value, an array or text.
     pub shape: Shape,
-    /// What C's type does not say; C's entry points read [`Mark::Attribute`] and [`Mark::AtRoot`] alone.
+    /// What C's type does not say; C's entry points read [`Mark::Attribute`], [`Mark::AtRoot`] and [`Mark::Kept`] alone.
     pub marks: Vec<Mark>,
 }
 
@@ -105,6 +105,8 @@ pub enum Mark {
     Detached,
     /// It counts at the root alone; elsewhere it may be anything and is not read.
     AtRoot,
+    /// A request reads and writes it after the return.
+    Kept,
     /// How many elements an array has whose length only the library knows.
     Per(Per),
 }

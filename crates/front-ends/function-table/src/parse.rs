@@ -177,6 +177,7 @@ fn mark(word: &str) -> Option<Mark> {
         "short" => Mark::Short,
         "detached" => Mark::Detached,
         "at_root" => Mark::AtRoot,
+        "kept" => Mark::Kept,
         "per_peer" => Mark::Per(Per::Peer),
         "per_destination" => Mark::Per(Per::Destination),
         "per_source" => Mark::Per(Per::Source),

@@ -32,9 +32,7 @@ pub fn parameter(function: &Function, argument: &Argument, wide: bool) -> Parame
         What::Kind(kind) => {
             let rust = if wide { kind.wide_rust } else { kind.rust };
             match &argument.shape {
-                Shape::One if argument.direction == Direction::In || argument.word() == "kept_int" => {
-                    input(argument, rust, &name)
-                }
+                Shape::One if argument.direction == Direction::In => input(argument, rust, &name),
                 Shape::One => output(argument, rust, &name, wide),
                 Shape::Array(Length::Argument(length)) => {
                     sized(argument, rust, &name, wide, &self::length(function, length))
@@ -119,6 +117,7 @@ fn output(argument: &Argument, rust: &str, name: &str, wide: bool) -> (String, V
         "count" | "displ" => Value::Promised(format!("ffi::CountMut::{}({required})", width(wide))),
         "status" if argument.direction == Direction::Out => Value::Promised(format!("ffi::optional({name})")),
         _ if argument.optional => Value::Promised(format!("ffi::optional({name})")),
+        _ if argument.is(Mark::Kept) => Value::Safe(format!("abi::Address({name}.expose_provenance())")),
         _ if argument.is(Mark::Attribute) => Value::Promised(format!("ffi::AttributeOut::new({required})")),
         _ => Value::Promised(required),
     };
