@@ -28,6 +28,20 @@ macro_rules! entries {
     )* };
 }
 
+/// Arguments 1 to 6 as the caller gave them; a variadic function gets no vector arguments.
+#[cfg(target_arch = "x86_64")]
+macro_rules! arguments {
+    () => {
+        "mov rdi, qword ptr [rbp - 48]
+        mov rsi, qword ptr [rbp - 40]
+        mov rdx, qword ptr [rbp - 32]
+        mov rcx, qword ptr [rbp - 24]
+        mov r8, qword ptr [rbp - 16]
+        mov r9, qword ptr [rbp - 8]
+        xor eax, eax"
+    };
+}
+
 /// The common entry: the function's number is in eax, all else is as the caller left it.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
@@ -63,14 +77,7 @@ unsafe extern "C" fn common() -> i32 {
         "dec rdx",
         "jmp 2b",
         "3:",
-        "mov rdi, qword ptr [rbp - 48]",
-        "mov rsi, qword ptr [rbp - 40]",
-        "mov rdx, qword ptr [rbp - 32]",
-        "mov rcx, qword ptr [rbp - 24]",
-        "mov r8, qword ptr [rbp - 16]",
-        "mov r9, qword ptr [rbp - 8]",
-        // A variadic function gets no vector arguments.
-        "xor eax, eax",
+        arguments!(),
         "call r11",
         "lea rdi, [rbp - 128]",
         "mov esi, eax",
@@ -82,13 +89,7 @@ unsafe extern "C" fn common() -> i32 {
         "ret",
         "4:",
         ".cfi_restore_state",
-        "mov rdi, qword ptr [rbp - 48]",
-        "mov rsi, qword ptr [rbp - 40]",
-        "mov rdx, qword ptr [rbp - 32]",
-        "mov rcx, qword ptr [rbp - 24]",
-        "mov r8, qword ptr [rbp - 16]",
-        "mov r9, qword ptr [rbp - 8]",
-        "xor eax, eax",
+        arguments!(),
         "leave",
         ".cfi_def_cfa rsp, 8",
         ".cfi_restore rbp",
