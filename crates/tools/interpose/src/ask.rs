@@ -163,7 +163,7 @@ pub fn allgather(own: u64, size: usize) -> Vec<u64> {
     all
 }
 
-/// Sends a word to a process of a communicator that no one else uses.
+/// Sends a word to a process of a communicator that the program does not have.
 pub fn send(comm: usize, rank: u32, word: u64) {
     static REAL: Real = Real::new(c"PMPI_Send");
     type Function = unsafe extern "C" fn(*const u64, i32, usize, i32, i32, usize) -> i32;

@@ -64,7 +64,7 @@ pub fn in_object(object: *mut c_void, name: &CStr) -> usize {
     (unsafe { libc::dlsym(object, name.as_ptr()) }) as usize
 }
 
-/// What comes by this name after this library; 0: nothing.
+/// The definition of this name that the loader finds next after this library's; 0: there is none.
 pub fn after_this(name: &CStr) -> usize {
     in_object(libc::RTLD_NEXT, name)
 }
