@@ -37,7 +37,6 @@ pub fn begin(words: &[AtomicU64], at: usize) {
     let hosts = ask::allgather(host_number(), size.max(0) as usize);
     let first_of = |host: u64| hosts.iter().position(|&other| other == host).unwrap_or(0) as u32;
     let mut others: Vec<u32> = hosts.iter().map(|&host| first_of(host)).filter(|&rank| rank != 0).collect();
-    others.dedup();
     others.sort_unstable();
     others.dedup();
     if others.is_empty() {

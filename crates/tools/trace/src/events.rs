@@ -212,7 +212,7 @@ impl Snapshot {
         let sites: Vec<Place> =
             SITES.copied(words).iter().map_while(|row| Place::read(row, modules.len())).collect();
         let (all, rows) = (word(at::EVENTS), rows(words) as u64);
-        let (first, kept) = if all > rows { (all % rows, rows) } else { (0, all) };
+        let dropped = all.saturating_sub(rows);
         let row = |number: u64| -> Vec<u64> {
             let row = &words[FIXED + (number % rows) as usize * WIDTH..][..WIDTH];
             row.iter().map(|word| word.load(Relaxed)).collect()
@@ -221,8 +221,8 @@ impl Snapshot {
         Some(Snapshot {
             rank: word(at::RANK) as u32,
             names: shared::names(words),
-            events: (0..kept).filter_map(|it| Event::read(&row(first + it), sites.len())).collect(),
-            dropped: all - kept,
+            events: (dropped..all).filter_map(|number| Event::read(&row(number), sites.len())).collect(),
+            dropped,
             current: current.filter(|&(site, _)| (site as usize) < sites.len()),
             looks: at::LOOKS.iter().filter_map(|&at| Look::read(words, at)).collect(),
             modules,

@@ -153,12 +153,14 @@ impl File {
         }
         self.packet(first);
         for thread in rank.threads() {
-            let named = Proto::default()
-                .number(1, track(rank, 1 + u64::from(thread)))
-                .number(5, track(rank, 0))
-                .text(2, &format!("thread {thread}"));
-            self.packet(Proto::default().message(packet::TRACK, named));
+            self.describe_part(rank, 1 + u64::from(thread), &format!("thread {thread}"));
         }
+    }
+
+    /// A track below that of its rank.
+    fn describe_part(&mut self, rank: &Rank, part: u64, name: &str) {
+        let named = Proto::default().number(1, track(rank, part)).number(5, track(rank, 0)).text(2, name);
+        self.packet(Proto::default().message(packet::TRACK, named));
     }
 
     /// An event with a name, and numbers or texts beside it.
@@ -266,9 +268,7 @@ impl File {
             let free = lanes.iter().position(|&until| until <= request.time.0);
             let lane = free.unwrap_or_else(|| {
                 lanes.push(0);
-                let own = track(rank, LANES + lanes.len() as u64 - 1);
-                let named = Proto::default().number(1, own).number(5, track(rank, 0)).text(2, "requests");
-                self.packet(Proto::default().message(packet::TRACK, named));
+                self.describe_part(rank, LANES + lanes.len() as u64 - 1, "requests");
                 lanes.len() - 1
             });
             lanes[lane] = request.time.1;
