@@ -118,9 +118,9 @@ impl DataReliability {
             losses.extend(self.lost_of.iter().map(|&lost_of| self.lose(name, &paths, lost_of, Some(whole))));
         }
         eprintln!("simulating paths that are cut and a peer that computes");
-        let of_paths = self.troubles();
+        let troubles = self.troubles();
         eprintln!("simulating {} ranks over a lossy Gemini", self.ranks);
-        let figures = Figures { losses, many: self.many(), troubles: of_paths };
+        let figures = Figures { losses, many: self.many(), troubles };
         println!(
             "{} ranks in rounds of {} bytes over a lossy Gemini: under data reliability (dr), and where the network sends a lost frame \
              again after {} µs\n{}",
@@ -131,7 +131,7 @@ impl DataReliability {
         );
         println!(
             "what paths and peers do, and what follows\n{}",
-            table::aligned(&troubles(&figures.troubles))
+            table::aligned(&of_troubles(&figures.troubles))
         );
         let title = format!(
             "losses: {} messages each way, {} runs of each case; efficiency is the time without losses over that with them",
@@ -142,7 +142,7 @@ impl DataReliability {
 
     /// Runs of one case: means over the seeds.
     fn lose(&self, name: &'static str, paths: &[PathConfig], lost_of: u32, good: Option<f64>) -> Loss {
-        let loss = if lost_of == 0 { 0.0 } else { 1.0 / f64::from(lost_of) };
+        let loss = loss(lost_of);
         let (mut time, mut frames, mut resent) = (0, 0, 0);
         for seed in 0..self.seeds.max(1) {
             let faults = Faults { loss, ..Faults::default() };
@@ -175,7 +175,7 @@ impl DataReliability {
         let whole = gemini.run(repairs[1]).time as f64;
         let all = std::iter::once(0).chain(self.lost_of.iter().copied());
         let one = |lost_of: u32| {
-            let loss = if lost_of == 0 { 0.0 } else { 1.0 / f64::from(lost_of) };
+            let loss = loss(lost_of);
             let [dr, network] = repairs.map(|repair| Crowd { loss, ..gemini }.run(repair));
             let (milliseconds, efficiency) =
                 (|time: Time| time as f64 / MILLISECOND as f64, |time: Time| whole / time as f64);
@@ -250,7 +250,7 @@ fn trouble(
     }
 }
 
-fn troubles(all: &[Trouble]) -> Vec<Vec<String>> {
+fn of_troubles(all: &[Trouble]) -> Vec<Vec<String>> {
     let head =
         row(["trouble", "lasts s", "all arrived s", "frames", "again", "bytes again", "falls of a path"]);
     let line = |one: &Trouble| {
@@ -261,16 +261,25 @@ fn troubles(all: &[Trouble]) -> Vec<Vec<String>> {
     std::iter::once(head).chain(all.iter().map(line)).collect()
 }
 
+/// The share of frames that is lost; 0 stands for none.
+fn loss(lost_of: u32) -> f64 {
+    if lost_of == 0 { 0.0 } else { 1.0 / f64::from(lost_of) }
+}
+
+/// The same as text.
+fn lost(lost_of: u32) -> String {
+    if lost_of == 0 { "none".to_string() } else { format!("1 in {lost_of}") }
+}
+
 fn many(all: &[Many]) -> Vec<Vec<String>> {
     let head = row(["lost", "dr ms", "efficiency", "again", "network ms", "efficiency", "again"]);
     let line = |one: &Many| {
-        let lost = if one.lost_of == 0 { "none".to_string() } else { format!("1 in {}", one.lost_of) };
         let half = |time: f64, efficiency: f64, again: u64| {
             [format!("{time:.3}"), format!("{:.1} %", efficiency * 100.0), again.to_string()]
         };
         let dr = half(one.dr_milliseconds, one.dr_efficiency, one.dr_resent);
         let network = half(one.network_milliseconds, one.network_efficiency, one.network_resent);
-        [lost].into_iter().chain(dr).chain(network).collect()
+        [lost(one.lost_of)].into_iter().chain(dr).chain(network).collect()
     };
     std::iter::once(head).chain(all.iter().map(line)).collect()
 }
@@ -278,10 +287,9 @@ fn many(all: &[Many]) -> Vec<Vec<String>> {
 fn rows(losses: &[Loss]) -> Vec<Vec<String>> {
     let head = row(["paths", "lost", "ms", "efficiency", "frames", "again"]);
     let line = |one: &Loss| {
-        let lost = if one.lost_of == 0 { "none".to_string() } else { format!("1 in {}", one.lost_of) };
         let numbers = [format!("{:.2}", one.milliseconds), format!("{:.1} %", one.efficiency * 100.0)];
         let counts = [one.frames, one.resent].map(|count| count.to_string());
-        [one.paths.to_string(), lost].into_iter().chain(numbers).chain(counts).collect()
+        [one.paths.to_string(), lost(one.lost_of)].into_iter().chain(numbers).chain(counts).collect()
     };
     std::iter::once(head).chain(losses.iter().map(line)).collect()
 }
