@@ -122,9 +122,9 @@ template <class Handle, class Object> std::vector<Handle> handles(const Object *
     return all;
 }
 
-// Integers of an array of truth values; none for a length that the C function refuses.
+// Integers of an array of truth values; none for an array or a length that the C function refuses.
 inline std::vector<int> integers(const bool *values, int length) {
-    return std::vector<int>(values, values + std::max(length, 0));
+    return std::vector<int>(values, values + (values ? std::max(length, 0) : 0));
 }
 
 } // namespace MPI
