@@ -60,6 +60,7 @@ pub mod process_stat;
 pub mod processor;
 pub mod ptracer;
 pub mod random;
+mod socket;
 pub mod stack;
 pub mod tcp;
 pub mod tcp_hosts;

@@ -2,9 +2,11 @@
 
 use core::mem::zeroed;
 use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::Duration;
+
+use crate::socket::{name, set};
 
 /// Begins a connection to `address` without waiting for it: the stream becomes writable once it stands, or
 /// `take_error` returns why it does not. Its small messages are sent at once (TCP_NODELAY).
@@ -22,27 +24,9 @@ pub fn connect(address: SocketAddr) -> io::Result<TcpStream> {
     // SAFETY: the kernel has just given us this descriptor.
     let stream = unsafe { TcpStream::from_raw_fd(fd) };
     stream.set_nodelay(true)?;
-    let begun = match address {
-        SocketAddr::V4(address) => {
-            // SAFETY: a structure of C without references, for which all zeros are a value.
-            let mut to: libc::sockaddr_in = unsafe { zeroed() };
-            to.sin_family = libc::AF_INET as _;
-            to.sin_port = address.port().to_be();
-            to.sin_addr.s_addr = u32::from_ne_bytes(address.ip().octets());
-            // SAFETY: the address is of the family and length given.
-            unsafe { libc::connect(fd, (&raw const to).cast(), size_of_val(&to) as _) }
-        }
-        SocketAddr::V6(address) => {
-            // SAFETY: a structure of C without references, for which all zeros are a value.
-            let mut to: libc::sockaddr_in6 = unsafe { zeroed() };
-            to.sin6_family = libc::AF_INET6 as _;
-            to.sin6_port = address.port().to_be();
-            to.sin6_addr.s6_addr = address.ip().octets();
-            to.sin6_scope_id = address.scope_id();
-            // SAFETY: the address is of the family and length given.
-            unsafe { libc::connect(fd, (&raw const to).cast(), size_of_val(&to) as _) }
-        }
-    };
+    let (to, length) = name(address);
+    // SAFETY: the address lives, and its length is the one given.
+    let begun = unsafe { libc::connect(fd, to.as_ptr().cast(), length) };
     let error = io::Error::last_os_error();
     if begun != 0 && error.raw_os_error() != Some(libc::EINPROGRESS) {
         return Err(error);
@@ -106,23 +90,16 @@ fn bind_in(family: i32, port: u16) -> io::Result<OwnedFd> {
     let socket = unsafe { OwnedFd::from_raw_fd(fd) };
     // A port whose last connections are closed is free; one at which a socket listens is not, by this either.
     set(socket.as_fd(), libc::SOL_SOCKET, libc::SO_REUSEADDR, 1)?;
-    let bound = if family == libc::AF_INET6 {
+    let all: IpAddr = if family == libc::AF_INET6 {
         // Whatever the system's default is (net.ipv6.bindv6only).
         set(socket.as_fd(), libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, 0)?;
-        // SAFETY: a structure of C without references, for which all zeros are a value.
-        let mut all: libc::sockaddr_in6 = unsafe { zeroed() };
-        all.sin6_family = libc::AF_INET6 as _;
-        all.sin6_port = port.to_be();
-        // SAFETY: the address is of the family and length given.
-        unsafe { libc::bind(fd, (&raw const all).cast(), size_of_val(&all) as _) }
+        Ipv6Addr::UNSPECIFIED.into()
     } else {
-        // SAFETY: a structure of C without references, for which all zeros are a value.
-        let mut all: libc::sockaddr_in = unsafe { zeroed() };
-        all.sin_family = libc::AF_INET as _;
-        all.sin_port = port.to_be();
-        // SAFETY: the address is of the family and length given.
-        unsafe { libc::bind(fd, (&raw const all).cast(), size_of_val(&all) as _) }
+        Ipv4Addr::UNSPECIFIED.into()
     };
+    let (all, length) = name((all, port).into());
+    // SAFETY: the address lives, and its length is the one given.
+    let bound = unsafe { libc::bind(fd, all.as_ptr().cast(), length) };
     succeeded(bound)?;
     Ok(socket)
 }
@@ -154,13 +131,6 @@ pub fn keep_alive(socket: BorrowedFd<'_>, silence: Duration) -> io::Result<()> {
 pub fn give_up_after(socket: BorrowedFd<'_>, silence: Duration) -> io::Result<()> {
     let milliseconds = i32::try_from(silence.as_millis()).unwrap_or(i32::MAX);
     set(socket, libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT, milliseconds)
-}
-
-fn set(socket: BorrowedFd<'_>, level: i32, option: i32, value: i32) -> io::Result<()> {
-    let len = size_of::<i32>() as libc::socklen_t;
-    // SAFETY: the value lives, and its length is the one given.
-    let done = unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const value).cast(), len) };
-    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// What the other host has answered of what was sent.

@@ -1,10 +1,11 @@
 //! Hosts that do not answer the TCP connections of this process, whatever library has made these.
 
 use std::fs;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::Duration;
 
+use crate::socket::{Name, address};
 use crate::tcp::unanswered;
 
 /// Each host to which something was sent again on a connection and not answered yet, and how long its last answer there was ago.
@@ -23,38 +24,24 @@ pub fn silent_hosts() -> Vec<(IpAddr, Duration)> {
 
 /// The host at the other end of a connection.
 fn other_host(socket: BorrowedFd<'_>) -> Option<IpAddr> {
-    let mut name = [0u8; size_of::<libc::sockaddr_in6>()];
+    let mut name = [0; size_of::<Name>()];
     let mut len = name.len() as libc::socklen_t;
-    // SAFETY: the place for the answer lives, and its length is the one given; the system needs no alignment of it.
+    // SAFETY: the place for the answer lives, and its length is the one given; the kernel needs no alignment of it.
     let asked = unsafe { libc::getpeername(socket.as_raw_fd(), name.as_mut_ptr().cast(), &raw mut len) };
-    if asked == 0 { host(&name) } else { None }
+    if asked == 0 { Some(host_and_port(&name)?.0) } else { None }
 }
 
 /// The host and the port of an address as sockets have it; `None`: it is of another kind.
-pub fn host_and_port(address: &[u8]) -> Option<(IpAddr, u16)> {
-    let port = u16::from_be_bytes([*address.get(2)?, *address.get(3)?]);
-    host(address).map(|host| (host, port))
-}
-
-fn host(address: &[u8]) -> Option<IpAddr> {
-    match i32::from(u16::from_ne_bytes([*address.first()?, *address.get(1)?])) {
-        libc::AF_INET => {
-            let four: [u8; 4] = address.get(4..8)?.try_into().ok()?;
-            Some(Ipv4Addr::from(four).into())
-        }
-        libc::AF_INET6 => {
-            let sixteen: [u8; 16] = address.get(8..24)?.try_into().ok()?;
-            Some(Ipv6Addr::from(sixteen).to_canonical())
-        }
-        _ => None,
-    }
+pub fn host_and_port(name: &[u8]) -> Option<(IpAddr, u16)> {
+    let address = address(name)?;
+    Some((address.ip().to_canonical(), address.port()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::io::Write;
-    use std::net::{TcpListener, TcpStream};
+    use std::net::{Ipv4Addr, TcpListener, TcpStream};
     use std::os::fd::AsFd;
 
     #[test]

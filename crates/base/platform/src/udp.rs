@@ -2,8 +2,10 @@
 
 use core::mem::{size_of, zeroed};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6, UdpSocket};
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+
+use crate::socket::{Name, address, name, set};
 
 /// Datagrams that one call takes at most.
 pub const BATCH: usize = 32;
@@ -24,22 +26,15 @@ pub fn bind(address: IpAddr, ports: impl IntoIterator<Item = u16>, buffer: usize
     let socket = bound?;
     socket.set_nonblocking(true)?;
     let bytes = i32::try_from(buffer).unwrap_or(i32::MAX);
+    let fd = socket.as_fd();
     // Less than was asked for is no error.
-    let _ = set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, bytes);
-    let _ = set(&socket, libc::SOL_SOCKET, libc::SO_SNDBUF, bytes);
+    let _ = set(fd, libc::SOL_SOCKET, libc::SO_RCVBUF, bytes);
+    let _ = set(fd, libc::SOL_SOCKET, libc::SO_SNDBUF, bytes);
     match address {
-        IpAddr::V4(_) => set(&socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DONT)?,
-        IpAddr::V6(_) => set(&socket, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_DONT)?,
+        IpAddr::V4(_) => set(fd, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DONT)?,
+        IpAddr::V6(_) => set(fd, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_DONT)?,
     }
     Ok(socket)
-}
-
-fn set(socket: &UdpSocket, level: i32, name: i32, value: i32) -> io::Result<()> {
-    // SAFETY: the value is readable and has the length given.
-    let rc = unsafe {
-        libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const value).cast(), size_of::<i32>() as _)
-    };
-    if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Sends the first of `datagrams`, up to [`BATCH`], each to its place; how many the kernel has taken.
@@ -50,15 +45,15 @@ pub fn send_many<'a>(
     socket: BorrowedFd<'_>,
     datagrams: impl Iterator<Item = (&'a [u8], SocketAddr)>,
 ) -> io::Result<usize> {
+    let mut places = [Name::default(); BATCH];
     // SAFETY: structures of C without references, for which all zeros are a value.
-    let mut places: [libc::sockaddr_storage; BATCH] = unsafe { zeroed() };
-    // SAFETY: as above.
     let mut pieces: [libc::iovec; BATCH] = unsafe { zeroed() };
     // SAFETY: as above.
     let mut messages: [libc::mmsghdr; BATCH] = unsafe { zeroed() };
     let mut count = 0;
     for (bytes, to) in datagrams.take(BATCH) {
-        let length = store(&mut places[count], to);
+        let length;
+        (places[count], length) = name(to);
         pieces[count] = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
         let header = &mut messages[count].msg_hdr;
         header.msg_name = (&raw mut places[count]).cast();
@@ -112,9 +107,8 @@ impl Received {
     /// The system's; nothing is there then. Nothing that has come is no error.
     pub fn receive(&mut self, socket: BorrowedFd<'_>) -> io::Result<()> {
         self.got.clear();
+        let mut places = [Name::default(); BATCH];
         // SAFETY: structures of C without references, for which all zeros are a value.
-        let mut places: [libc::sockaddr_storage; BATCH] = unsafe { zeroed() };
-        // SAFETY: as above.
         let mut pieces: [libc::iovec; BATCH] = unsafe { zeroed() };
         // SAFETY: as above.
         let mut messages: [libc::mmsghdr; BATCH] = unsafe { zeroed() };
@@ -122,7 +116,7 @@ impl Received {
             pieces[at] = libc::iovec { iov_base: space.as_mut_ptr().cast(), iov_len: space.len() };
             let header = &mut messages[at].msg_hdr;
             header.msg_name = (&raw mut places[at]).cast();
-            header.msg_namelen = size_of::<libc::sockaddr_storage>() as _;
+            header.msg_namelen = size_of::<Name>() as _;
             header.msg_iov = &raw mut pieces[at];
             header.msg_iovlen = 1;
         }
@@ -139,60 +133,14 @@ impl Received {
         for (message, place) in messages.iter().zip(&places).take(got as usize) {
             let is_cut = message.msg_hdr.msg_flags & libc::MSG_TRUNC != 0;
             let length = if is_cut { 0 } else { (message.msg_len as usize).min(self.each) };
-            self.got.push((length, load(place)));
+            self.got.push((length, address(place).unwrap_or(NOWHERE)));
         }
         Ok(())
     }
 }
 
-/// Writes an address as the kernel reads it; its length.
-fn store(place: &mut libc::sockaddr_storage, address: SocketAddr) -> libc::socklen_t {
-    let place = (&raw mut *place).cast::<u8>();
-    match address {
-        SocketAddr::V4(address) => {
-            // SAFETY: a structure of C without references, for which all zeros are a value.
-            let mut inet: libc::sockaddr_in = unsafe { zeroed() };
-            inet.sin_family = libc::AF_INET as _;
-            inet.sin_port = address.port().to_be();
-            inet.sin_addr.s_addr = u32::from_ne_bytes(address.ip().octets());
-            // SAFETY: `sockaddr_storage` is as large and as strictly aligned as any address.
-            unsafe { place.cast::<libc::sockaddr_in>().write(inet) };
-            size_of::<libc::sockaddr_in>() as _
-        }
-        SocketAddr::V6(address) => {
-            // SAFETY: a structure of C without references, for which all zeros are a value.
-            let mut inet: libc::sockaddr_in6 = unsafe { zeroed() };
-            inet.sin6_family = libc::AF_INET6 as _;
-            inet.sin6_port = address.port().to_be();
-            inet.sin6_addr.s6_addr = address.ip().octets();
-            inet.sin6_scope_id = address.scope_id();
-            // SAFETY: as above.
-            unsafe { place.cast::<libc::sockaddr_in6>().write(inet) };
-            size_of::<libc::sockaddr_in6>() as _
-        }
-    }
-}
-
-/// The address that the kernel wrote; one that is neither IPv4 nor IPv6 is none of any host.
-fn load(place: &libc::sockaddr_storage) -> SocketAddr {
-    let at = (&raw const *place).cast::<u8>();
-    match i32::from(place.ss_family) {
-        libc::AF_INET => {
-            // SAFETY: an address of this family is a `sockaddr_in`, and the place is large and aligned enough for any.
-            let inet = unsafe { at.cast::<libc::sockaddr_in>().read() };
-            let ip = Ipv4Addr::from(inet.sin_addr.s_addr.to_ne_bytes());
-            SocketAddr::V4(SocketAddrV4::new(ip, u16::from_be(inet.sin_port)))
-        }
-        libc::AF_INET6 => {
-            // SAFETY: as above, a `sockaddr_in6`.
-            let inet = unsafe { at.cast::<libc::sockaddr_in6>().read() };
-            let ip = Ipv6Addr::from(inet.sin6_addr.s6_addr);
-            let (port, scope) = (u16::from_be(inet.sin6_port), inet.sin6_scope_id);
-            SocketAddr::V6(SocketAddrV6::new(ip, port, 0, scope))
-        }
-        _ => SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0),
-    }
-}
+/// In place of an address that is neither IPv4 nor IPv6.
+const NOWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
 
 #[cfg(test)]
 mod tests {
