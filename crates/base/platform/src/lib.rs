@@ -18,6 +18,7 @@
 //! | [`memory`]     | `/proc/meminfo`, control groups                 | how much may still be allocated       |
 //! | [`memory_file`] | `memfd_create(2)`, `fallocate(2)`, seals       | memory that processes share           |
 //! | [`pidfd`]      | `pidfd_open(2)`, `pidfd_getfd(2)`, `poll(2)`    | noticing that a peer is gone, its descriptors |
+//! | [`ports`]      | `bind(2)`, by [`tcp`] and [`udp`]               | one free port of several              |
 //! | [`presence`]   | `fcntl(2)`, `F_OFD_GETLK`                       | whether a process lives, whatever its namespaces |
 //! | [`private_block`] | `mmap(2)`, `MAP_HUGETLB`                  | large blocks of memory, on huge pages |
 //! | [`process_stat`] | `/proc/PID/stat`                             | what another process or thread does   |
@@ -54,6 +55,7 @@ pub mod membarrier;
 pub mod memory;
 pub mod memory_file;
 pub mod pidfd;
+pub mod ports;
 pub mod presence;
 pub mod private_block;
 pub mod process_stat;

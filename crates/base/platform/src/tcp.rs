@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
+use crate::ports::first_free;
 use crate::socket::{name, set};
 
 /// Begins a connection to `address` without waiting for it: the stream becomes writable once it stands, or
@@ -41,14 +42,7 @@ pub fn connect(address: SocketAddr) -> io::Result<TcpStream> {
 /// # Errors
 /// The system's, for the last of the ports; `AddrInUse` names the port.
 pub fn listen(ports: impl IntoIterator<Item = u16>) -> io::Result<TcpListener> {
-    let mut listens = Err(io::ErrorKind::InvalidInput.into());
-    for port in ports {
-        listens = listen_at(port);
-        if listens.is_ok() {
-            break;
-        }
-    }
-    listens
+    first_free(ports, listen_at)
 }
 
 /// Listens on this port. Two sockets may be bound to one port as long as neither listens: the second one to listen is refused.

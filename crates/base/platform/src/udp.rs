@@ -5,6 +5,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
+use crate::ports::first_free;
 use crate::socket::{Name, address, name, set};
 
 /// Datagrams that one call takes at most.
@@ -16,14 +17,7 @@ pub const BATCH: usize = 32;
 /// # Errors
 /// The system's, for the last of the ports.
 pub fn bind(address: IpAddr, ports: impl IntoIterator<Item = u16>, buffer: usize) -> io::Result<UdpSocket> {
-    let mut bound = Err(io::ErrorKind::InvalidInput.into());
-    for port in ports {
-        bound = UdpSocket::bind((address, port));
-        if bound.is_ok() {
-            break;
-        }
-    }
-    let socket = bound?;
+    let socket = first_free(ports, |port| UdpSocket::bind((address, port)))?;
     socket.set_nonblocking(true)?;
     let bytes = i32::try_from(buffer).unwrap_or(i32::MAX);
     let fd = socket.as_fd();

@@ -14,7 +14,6 @@ use crate::transport::{STRAIGHT, Tcp};
 use btl::{Limits, Pace, Peer};
 use connect::Acceptor;
 use core::fmt;
-use core::ops::RangeInclusive;
 use mem::Slab;
 use platform::epoll::Epoll;
 use platform::interfaces::{Interface, offered};
@@ -69,17 +68,6 @@ impl fmt::Display for SetupError {
 
 impl std::error::Error for SetupError {}
 
-/// The ports of a parameter's text; 0: any.
-fn ports(text: &str) -> Option<RangeInclusive<u16>> {
-    let text = text.trim();
-    if text.is_empty() {
-        return Some(0..=0);
-    }
-    let (first, last) = text.split_once('-').unwrap_or((text, text));
-    let (first, last) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
-    (1 <= first && first <= last).then_some(first..=last)
-}
-
 /// Descriptors that are left to the program, at least.
 const SPARE: usize = 3;
 
@@ -117,7 +105,7 @@ pub fn listen(params: &TcpParams) -> Result<Port, SetupError> {
     let system = |step| move |error| SetupError::System(step, error);
     let all = platform::interfaces::addresses().map_err(system("listing the network interfaces"))?;
     let own = offered(&all, &params.if_include, &params.if_exclude).map_err(SetupError::Addresses)?;
-    let ports = ports(&params.ports).ok_or_else(|| {
+    let ports = platform::ports::range(&params.ports).ok_or_else(|| {
         SetupError::Ports(format!("btl_tcp_ports is \"{}\", which is no port and no range", params.ports))
     })?;
     let listener = platform::tcp::listen(ports.clone()).map_err(|error| match *ports.start() {

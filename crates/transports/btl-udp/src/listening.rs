@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::io;
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use btl::Peer;
@@ -72,7 +71,7 @@ impl Listening {
         let system = |step| move |error| SetupError::System(step, error);
         let all = addresses().map_err(system("listing the network interfaces"))?;
         let own = offered(&all, &params.if_include, &params.if_exclude).map_err(SetupError::Addresses)?;
-        let range = range(&params.ports).ok_or_else(|| {
+        let range = platform::ports::range(&params.ports).ok_or_else(|| {
             SetupError::Ports(format!("btl_udp_ports is \"{}\", which is no port and no range", params.ports))
         })?;
         let set = Arc::new(Epoll::new().map_err(system("making an epoll set"))?);
@@ -115,15 +114,4 @@ impl Listening {
         let own = self.card();
         Udp::new((self.ports, self.set), &own, me, sealing, cards, params, report)
     }
-}
-
-/// The ports of a parameter's text; 0: any.
-fn range(text: &str) -> Option<RangeInclusive<u16>> {
-    let text = text.trim();
-    if text.is_empty() {
-        return Some(0..=0);
-    }
-    let (first, last) = text.split_once('-').unwrap_or((text, text));
-    let (first, last) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
-    (1 <= first && first <= last).then_some(first..=last)
 }
