@@ -30,13 +30,7 @@ impl Network {
         let Some(contact) = self.contact(peer) else { return Vec::new() };
         let ours: Vec<IpAddr> = self.own.iter().map(|one| one.address).collect();
         let theirs = &contact.card.addresses;
-        // The lower rank's addresses come first, so that both sides number the rails alike.
-        let pairs = match self.me < peer {
-            true => common_networks(&ours, theirs),
-            false => {
-                common_networks(theirs, &ours).into_iter().map(|(theirs, ours)| (ours, theirs)).collect()
-            }
-        };
+        let pairs = common_networks(&ours, theirs, self.me < peer);
         let all = pairs.into_iter().map(|(at, there)| (ours[at], theirs[there]));
         all.take(usize::from(MOST_RAILS)).collect()
     }

@@ -222,11 +222,7 @@ impl Udp {
 /// The rails between this process and a peer: the networks that they have in common.
 fn rails(own: &Card, me: Peer, card: &Card, peer: Peer) -> Vec<Rail> {
     let (ours, theirs) = (own.addresses(), card.addresses());
-    // The lower rank's addresses come first, so that both sides number the rails alike.
-    let pairs: Vec<(usize, usize)> = match me < peer {
-        true => common_networks(&ours, &theirs),
-        false => common_networks(&theirs, &ours).into_iter().map(|(theirs, ours)| (ours, theirs)).collect(),
-    };
+    let pairs = common_networks(&ours, &theirs, me < peer);
     let rail = |(port, place): (usize, usize)| Rail { port, to: card.places[place], newest: 0 };
     pairs.into_iter().take(usize::from(MOST_RAILS)).map(rail).collect()
 }

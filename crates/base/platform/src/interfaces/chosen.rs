@@ -71,11 +71,20 @@ impl Network {
     }
 }
 
-/// The networks that two processes have in common: for each, which of the addresses of one and of the other. Both sides find the
-/// same list if they give the addresses in the same order. Addresses belong together that begin alike, those that are most
-/// alike first; each address is used once. An address that both have is that of a bridge within each host, and counts only
-/// where there is nothing else. IPv6 is used where IPv4 leads nowhere, since the same cables carry both.
-pub fn common_networks(one: &[IpAddr], other: &[IpAddr]) -> Vec<(usize, usize)> {
+/// The networks that this process has in common with a peer: for each, which of its own addresses and which of the peer's. Both
+/// sides find the same networks in the same order if one of them `comes_first`, and the other one does not. Addresses belong
+/// together that begin alike, those that are most alike first; each address is used once. An address that both have is that
+/// of a bridge within each host, and counts only where there is nothing else. IPv6 is used where IPv4 leads nowhere, since
+/// the same cables carry both.
+pub fn common_networks(own: &[IpAddr], peers: &[IpAddr], comes_first: bool) -> Vec<(usize, usize)> {
+    match comes_first {
+        true => networks_of_two(own, peers),
+        false => networks_of_two(peers, own).into_iter().map(|(theirs, ours)| (ours, theirs)).collect(),
+    }
+}
+
+/// The same, of one process and another one, in the order of the first one's addresses.
+fn networks_of_two(one: &[IpAddr], other: &[IpAddr]) -> Vec<(usize, usize)> {
     let pairs = |is_fit: fn(IpAddr, IpAddr) -> bool| {
         let all = one.iter().enumerate().flat_map(|(at, &a)| {
             other
@@ -114,7 +123,7 @@ fn alike(a: IpAddr, b: IpAddr) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::{common_networks, offered};
+    use super::{common_networks, networks_of_two, offered};
     use crate::interfaces::Interface;
     use std::net::IpAddr;
 
@@ -161,14 +170,17 @@ mod tests {
         let ips = |all: &[&str]| all.iter().map(|text| ip(text)).collect::<Vec<_>>();
         let one = ips(&["10.1.0.1", "172.17.0.1", "10.2.0.1", "fd00::1"]);
         let other = ips(&["10.2.0.2", "10.1.0.2", "fd00::2", "172.17.0.1"]);
-        let both = common_networks(&one, &other);
+        let both = networks_of_two(&one, &other);
         assert_eq!(both[0], (0, 1));
         assert!(both.contains(&(2, 0)) && !both.contains(&(1, 3)));
-        let mut back: Vec<_> = common_networks(&other, &one).into_iter().map(|(a, b)| (b, a)).collect();
+        let of_other = common_networks(&other, &one, false);
+        assert_eq!(common_networks(&one, &other, true), both);
+        assert_eq!(of_other.into_iter().map(|(a, b)| (b, a)).collect::<Vec<_>>(), both);
+        let mut back: Vec<_> = networks_of_two(&other, &one).into_iter().map(|(a, b)| (b, a)).collect();
         back.sort_unstable();
         assert_eq!(back, both);
-        assert_eq!(common_networks(&ips(&["127.0.0.1"]), &ips(&["127.0.0.1"])), [(0, 0)]);
-        assert_eq!(common_networks(&ips(&["fd00::1"]), &ips(&["10.0.0.1", "fd00::2"])), [(0, 1)]);
-        assert_eq!(common_networks(&ips(&["10.0.0.2"]), &[]), []);
+        assert_eq!(networks_of_two(&ips(&["127.0.0.1"]), &ips(&["127.0.0.1"])), [(0, 0)]);
+        assert_eq!(networks_of_two(&ips(&["fd00::1"]), &ips(&["10.0.0.1", "fd00::2"])), [(0, 1)]);
+        assert_eq!(networks_of_two(&ips(&["10.0.0.2"]), &[]), []);
     }
 }
