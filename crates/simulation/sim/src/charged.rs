@@ -18,17 +18,7 @@ use std::ops::Range;
 type Network = Ugni<TimedNic, RankClock>;
 
 /// What a transport that is not there is asked to carry, at most.
-const NOTHING: Limits = Limits {
-    eager: 0,
-    max_send: 0,
-    get: false,
-    put: false,
-    min_rdma: usize::MAX,
-    min_rdma_answer: usize::MAX,
-    max_get: 0,
-    max_put: 0,
-    get_align: 1,
-};
+const NOTHING: Limits = Limits::of_messages(0, 0);
 
 /// Passes every call on to the transport of its peer and lets the rank's clock go on by what sending, receiving and
 /// copying cost: vader within a node whose ranks share memory, ugni elsewhere.

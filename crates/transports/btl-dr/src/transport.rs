@@ -342,17 +342,7 @@ fn limits<B: Ways>(below: &B, peer: Peer) -> Limits {
         all.iter().map(|&way| of(below.limits_by(way, peer))).min().unwrap_or(CARRIED + 1)
     };
     let max_send = least(|limits| limits.max_send).saturating_sub(CARRIED).max(1);
-    Limits {
-        eager: least(|limits| limits.eager).min(max_send),
-        max_send,
-        get: false,
-        put: false,
-        min_rdma: usize::MAX,
-        min_rdma_answer: usize::MAX,
-        max_get: 0,
-        max_put: 0,
-        get_align: 1,
-    }
+    Limits::of_messages(least(|limits| limits.eager).min(max_send), max_send)
 }
 
 impl<B: Ways> RemoteMemory for Dr<B> {}

@@ -92,17 +92,7 @@ impl Udp {
         let max_send = datagram - OVERHEAD - WORDS - 8 * MAX_HEADER_WORDS;
         Udp {
             me,
-            limits: Limits {
-                eager: max_send,
-                max_send,
-                get: false,
-                put: false,
-                min_rdma: usize::MAX,
-                min_rdma_answer: usize::MAX,
-                max_get: 0,
-                max_put: 0,
-                get_align: 1,
-            },
+            limits: Limits::of_messages(max_send, max_send),
             pace: Pace { latency: params.latency as u64, bandwidth: params.bandwidth as u64 },
             sealing,
             ports,

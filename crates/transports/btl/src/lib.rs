@@ -121,6 +121,23 @@ pub struct Limits {
     pub get_align: usize,
 }
 
+impl Limits {
+    /// A transport that carries messages alone: no `get`, no `put`.
+    pub const fn of_messages(eager: usize, max_send: usize) -> Limits {
+        Limits {
+            eager,
+            max_send,
+            get: false,
+            put: false,
+            min_rdma: usize::MAX,
+            min_rdma_answer: usize::MAX,
+            max_get: 0,
+            max_put: 0,
+            get_align: 1,
+        }
+    }
+}
+
 /// How fast the way to a peer is, as its transport declares it: to compare ways, not to predict times.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pace {
