@@ -31,9 +31,7 @@ impl Joining {
     /// # Errors
     /// The lines to print.
     pub fn open(self, job: &mut dyn Cards) -> Result<Ofi, Lines> {
-        let all = job.all();
-        let card = |peer| job.card(peer, (CARD, "libfabric address", ADVICE), Card::parse);
-        let cards = all.map(card).collect::<Result<Vec<_>, _>>()?;
+        let cards = job.cards((CARD, "libfabric address", ADVICE), Card::parse)?;
         self.0.open(&cards).map_err(|error| Lines::of(&error))
     }
 }

@@ -54,9 +54,7 @@ impl Join for Joining {
     }
 
     fn open(self, job: &mut dyn Cards, _below: ()) -> Result<Ofi, Lines> {
-        let all = job.all();
-        let card = |peer| job.card(peer, (CARD, "libfabric address", ADVICE), Card::parse);
-        let cards = all.map(card).collect::<Result<Vec<_>, _>>()?;
+        let cards = job.cards((CARD, "libfabric address", ADVICE), Card::parse)?;
         let opened = self.opening.open(job.me(), job.id(), cards, &self.params);
         let mut ofi = opened.map_err(|error| Lines::of(&error))?;
         // Where nothing is pinned, a registration costs less than to watch over one that is kept.

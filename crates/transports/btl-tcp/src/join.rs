@@ -72,9 +72,7 @@ impl Join for Joining {
     fn open(self, job: &mut dyn Cards, _below: ()) -> Result<Tcp, Lines> {
         let key = |text: &str| u128::from_str_radix(text, 16).ok();
         let key = job.card(Peer(0), (KEY, "key of the job for TCP", ADVICE), key)?;
-        let all = job.all();
-        let card = |peer| job.card(peer, (CARD, "TCP address", ADVICE), Card::parse);
-        let cards = all.map(card).collect::<Result<Vec<Card>, _>>()?;
+        let cards = job.cards((CARD, "TCP address", ADVICE), Card::parse)?;
         let proof = JobProof { id: job.id(), key };
         let mut tcp = self.listening.open(job.me(), proof, cards, &self.params, Some(report));
         if self.is_repaired {

@@ -54,9 +54,7 @@ impl Join for Joining {
 
     fn open(self, job: &mut dyn Cards, _below: ()) -> Result<Udp, Lines> {
         let secret = job.card(Peer(0), (KEY, "key of the job for UDP", ADVICE), Secret::parse)?;
-        let all = job.all();
-        let card = |peer| job.card(peer, (CARD, "UDP address", ADVICE), Card::parse);
-        let cards = all.map(card).collect::<Result<Vec<Card>, _>>()?;
+        let cards = job.cards((CARD, "UDP address", ADVICE), Card::parse)?;
         Ok(self.listening.open(job.me(), (job.id(), secret), &cards, &self.params, Some(report)))
     }
 

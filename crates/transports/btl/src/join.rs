@@ -133,6 +133,18 @@ impl dyn Cards + '_ {
             Lines::of(&format!("rank {} has no way to rank {}\nseen: {seen}\n{advice}", self.me().0, of.0))
         })
     }
+
+    /// What each process put, as [`Self::card`], in the order of the processes.
+    ///
+    /// # Errors
+    /// As of one.
+    pub fn cards<T>(
+        &mut self,
+        named: (&str, &str, &str),
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> Result<Vec<T>, Lines> {
+        self.all().map(|peer| self.card(peer, named, &parse)).collect()
+    }
 }
 
 /// What a transport has when it begins.
