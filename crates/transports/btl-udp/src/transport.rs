@@ -87,7 +87,9 @@ impl Udp {
         let mtu = cards.iter().map(|card| card.mtu).min().unwrap_or(own.mtu);
         let rails: Vec<Vec<Rail>> =
             (0..).map(Peer).zip(cards).map(|(peer, card)| rails(own, me, card, peer)).collect();
-        let overhead = own.places.iter().map(|&place| packet_overhead(place)).max().unwrap_or(0);
+        // Of all processes, so that none makes a datagram that is longer than another one's memory for it.
+        let places = cards.iter().flat_map(|card| &card.places);
+        let overhead = places.map(|&place| packet_overhead(place)).max().unwrap_or(0);
         let datagram = mtu - overhead;
         let max_send = datagram - OVERHEAD - WORDS - 8 * MAX_HEADER_WORDS;
         Udp {
