@@ -78,9 +78,11 @@ impl Listening {
         let mut ports = Vec::new();
         for interface in own.into_iter().take(MOST) {
             let port =
-                Port::open(interface, &range, params.socket_buffer).map_err(|error| match range.start() {
-                    0 => SetupError::System("opening a socket", error),
-                    _ => SetupError::Ports(format!("no port of {} is free: {error}", params.ports)),
+                Port::open(interface, range.clone(), params.socket_buffer).map_err(|error| {
+                    match range.start() {
+                        0 => SetupError::System("opening a socket", error),
+                        _ => SetupError::Ports(format!("no port of {} is free: {error}", params.ports)),
+                    }
                 })?;
             set.add(port.fd(), ports.len() as u64, false).map_err(system("making an epoll set"))?;
             ports.push(port);

@@ -57,7 +57,6 @@ pub struct Udp {
     sealing: Datagrams,
     ports: Vec<Port>,
     set: Arc<Epoll>,
-    buffer: usize,
     /// By peer.
     rails: Vec<Vec<Rail>>,
     incoming: Incoming,
@@ -99,7 +98,6 @@ impl Udp {
             sealing,
             ports,
             set,
-            buffer: params.socket_buffer,
             rails,
             incoming: Incoming { port: 0, received: Received::new(datagram), next: 0 },
             lent: None,
@@ -121,10 +119,10 @@ impl Udp {
     }
 
     fn flush(&mut self, at: usize) {
-        let Udp { ports, set, buffer, .. } = self;
+        let Udp { ports, set, .. } = self;
         let port = &mut ports[at];
         let end = port.outgoing.flush(port.socket.as_fd());
-        if end == Flushed::Homeless && port.open_anew(set, at as u64, *buffer) {
+        if end == Flushed::Homeless && port.open_anew(set, at as u64) {
             return;
         }
         let waits = end == Flushed::Waits;
