@@ -28,9 +28,16 @@ impl News {
         News { states, has_failed: vec![false; ways], is_silent: false }
     }
 
+    /// Whether the ways are not as they were seen last, or the peer's silence is to be reported or over.
+    #[inline]
+    pub(crate) fn is_due(&self, pair: &Pair, now: Time) -> bool {
+        let changed = |(path, state): (usize, &PathState)| pair.path_state(path as u8) != *state;
+        self.is_silent || silence(pair, now) >= SILENCE || self.states.iter().enumerate().any(changed)
+    }
+
     /// Compares the ways with what was seen last: a transport makes anew what is to be tried again, and users learn what
     /// concerns them.
-    #[inline]
+    #[cold]
     pub(crate) fn follow<B: Ways>(
         &mut self,
         below: &mut B,
@@ -39,23 +46,6 @@ impl News {
         ways: &[Way],
         report: Option<fn(&str)>,
         now: Time,
-    ) {
-        let silent = pair.silent_since().map_or(0, |since| now.saturating_sub(since));
-        let changed = |(path, state): (usize, &PathState)| pair.path_state(path as u8) != *state;
-        if silent >= SILENCE || self.is_silent || self.states.iter().enumerate().any(changed) {
-            self.changed(below, pair, peer, ways, report, silent);
-        }
-    }
-
-    #[cold]
-    fn changed<B: Ways>(
-        &mut self,
-        below: &mut B,
-        pair: &Pair,
-        peer: Peer,
-        ways: &[Way],
-        report: Option<fn(&str)>,
-        silent: Time,
     ) {
         let report = |text: String| report.into_iter().for_each(|report| report(&text));
         for (path, &way) in ways.iter().enumerate() {
@@ -80,6 +70,7 @@ impl News {
                 _ => {}
             }
         }
+        let silent = silence(pair, now);
         let is_silent = silent >= SILENCE;
         if is_silent && !core::mem::replace(&mut self.is_silent, true) {
             let all: Vec<String> = ways.iter().map(|&way| name(below, way, peer)).collect();
@@ -93,6 +84,11 @@ impl News {
         }
         self.is_silent &= is_silent;
     }
+}
+
+/// For how long a peer has answered by no way.
+fn silence(pair: &Pair, now: Time) -> Time {
+    pair.silent_since().map_or(0, |since| now.saturating_sub(since))
 }
 
 /// One way has failed, and another one is used.

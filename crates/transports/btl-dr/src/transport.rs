@@ -203,7 +203,9 @@ impl<B: Ways> Dr<B> {
         *is_dirty = false;
         pair.pump(now, &mut Out { below, faults: faults.as_mut(), held, peer, ways, now });
         below.depart();
-        news.follow(below, pair, peer, ways, self.report, now);
+        if news.is_due(pair, now) {
+            news.follow(below, pair, peer, ways, self.report, now);
+        }
     }
 
     /// Gives a turn to each peer that wants one.
@@ -461,14 +463,11 @@ impl<B: Ways> Btl for Dr<B> {
     }
 
     fn is_flushed(&self) -> bool {
-        let talks = self.conversations.iter().flatten();
-        let mut is_good = true;
-        let is_flushed = talks.into_iter().all(|conversation| {
-            is_good &= conversation.ways_up().count() == conversation.ways.len();
-            conversation.pair.is_flushed()
-        });
+        let talks = || self.conversations.iter().flatten();
+        let is_up = |talk: &Conversation| talk.ways_up().count() == talk.ways.len();
         // What is stuck on a way that has failed has gone by another one; and see `owes`.
-        is_flushed && (!is_good || self.below.is_flushed())
+        talks().all(|talk| talk.pair.is_flushed())
+            && (self.below.is_flushed() || !talks().all(|talk| is_up(talk)))
     }
 
     fn owes(&self, peer: Peer) -> bool {
