@@ -6,8 +6,8 @@
 //! ```
 //!
 //! ChaCha20-Poly1305 (RFC 8439) with one key for the job's datagrams, made from its secret. Sender and number are the nonce, so
-//! no nonce comes twice; the first 16 bytes are signed. Whoever repeats a datagram repeats what its receiver knows: what
-//! stands on this takes each thing once.
+//! no nonce comes twice; the first 16 bytes are signed. A datagram that the network, or an attacker, repeats opens again: its
+//! receiver must take each thing once.
 
 use chacha20poly1305::aead::{AeadInOut, KeyInit};
 use chacha20poly1305::{ChaCha20Poly1305, Nonce, Tag};

@@ -61,7 +61,7 @@ pub trait Rails: Btl {
         0
     }
 
-    /// Device and addresses of a rail, for people: `eth1 (10.0.0.1), to 10.0.0.2`; "": there is nothing to tell.
+    /// Device and addresses of a rail, for people: `eth1 (10.0.0.1) to 10.0.0.2`; "": there is nothing to tell.
     fn place_of(&self, _rail: u8, _peer: Peer) -> String {
         String::new()
     }
