@@ -4,8 +4,7 @@
 //! In round `r` of a pass each process sends to the one 2^r places after it, and goes on when it has what the one 2^r places before it has
 //! sent: the pattern of a barrier or a short allreduce, in which one late frame holds up all.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BTreeMap;
 
 use chance::Rng;
 use dr::{Config, Full, Names, Pair, PathConfig, Port, Taken, Time};
@@ -60,30 +59,6 @@ enum What {
     Turn(u32),
 }
 
-struct Event {
-    at: Time,
-    number: u64,
-    rank: u32,
-    what: What,
-}
-
-impl PartialEq for Event {
-    fn eq(&self, other: &Event) -> bool {
-        self.number == other.number
-    }
-}
-impl Eq for Event {}
-impl PartialOrd for Event {
-    fn partial_cmp(&self, other: &Event) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for Event {
-    fn cmp(&self, other: &Event) -> std::cmp::Ordering {
-        (self.at, self.number).cmp(&(other.at, other.number))
-    }
-}
-
 #[derive(Default)]
 struct Rank {
     pairs: BTreeMap<u32, Pair>,
@@ -100,7 +75,8 @@ struct Run {
     crowd: Crowd,
     repair: Repair,
     ranks: Vec<Rank>,
-    events: BinaryHeap<Reverse<Event>>,
+    /// What happens to which process, by time and in the order in which it was noted.
+    events: BTreeMap<(Time, u64), (u32, What)>,
     rng: Rng,
     now: Time,
     number: u64,
@@ -127,15 +103,17 @@ impl Crowd {
         let rounds = self.rounds();
         ranks.iter_mut().for_each(|rank| rank.got = vec![0; rounds]);
         let plain = Outcome { time: 0, frames: 0, resent: 0 };
-        let (events, rng) = (BinaryHeap::new(), Rng::new(self.seed));
+        let (events, rng) = (BTreeMap::new(), Rng::new(self.seed));
         let mut run = Run { crowd: self, repair, ranks, events, rng, now: 0, number: 0, plain, finished: 0 };
         for rank in 0..self.ranks {
             run.begin_round(rank);
         }
         while run.finished < self.ranks {
-            let Some(Reverse(event)) = run.events.pop() else { panic!("nothing happens any more") };
-            run.now = event.at;
-            run.happen(event);
+            let Some(((at, _), (rank, what))) = run.events.pop_first() else {
+                panic!("nothing happens any more")
+            };
+            run.now = at;
+            run.happen(rank, what);
         }
         let counts = run.ranks.iter().flat_map(|rank| rank.pairs.values()).map(Pair::counts);
         let (frames, resent) = counts.fold((run.plain.frames, run.plain.resent), |(frames, resent), one| {
@@ -234,12 +212,12 @@ impl Run {
 
     fn add(&mut self, at: Time, rank: u32, what: What) {
         self.number += 1;
-        self.events.push(Reverse(Event { at, number: self.number, rank, what }));
+        self.events.insert((at, self.number), (rank, what));
     }
 
-    fn happen(&mut self, event: Event) {
-        let (now, rank) = (self.now, event.rank);
-        match event.what {
+    fn happen(&mut self, rank: u32, what: What) {
+        let now = self.now;
+        match what {
             What::Plain(round) => self.ranks[rank as usize].got[round] += 1,
             What::Frame(from, header, body) => {
                 if let Taken::New { .. } = self.pair(rank, from).take(now, 0, &header, &body) {
