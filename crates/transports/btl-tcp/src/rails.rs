@@ -30,7 +30,7 @@ impl Network {
         let Some(contact) = self.contact(peer) else { return Vec::new() };
         let ours: Vec<IpAddr> = self.own.iter().map(|one| one.address).collect();
         let theirs = &contact.card.addresses;
-        let pairs = common_networks(&ours, theirs, self.me < peer);
+        let pairs = common_networks(&ours, theirs, !self.comes_second(peer));
         let all = pairs.into_iter().map(|(at, there)| (ours[at], theirs[there]));
         all.take(usize::from(MOST_RAILS)).collect()
     }
