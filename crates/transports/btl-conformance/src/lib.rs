@@ -25,7 +25,7 @@ pub use leaving::{
 pub use messages::{
     a_full_peer_stops_no_other, a_stream_of_mixed_sizes_arrives_once, arrivals_of_one_peer_are_its_own,
     back_pressure_is_temporary, every_size_arrives, headers_of_every_length_arrive, limits_are_consistent,
-    many_senders_are_served_fairly,
+    many_senders_are_all_served, many_senders_are_served_fairly,
 };
 pub use one_sided::{
     any_number_of_gets_may_be_asked_for, cookies_and_events_match, every_size_and_offset_is_fetched,
