@@ -50,6 +50,11 @@ pub fn raise(on: On, error: Error, call: Call<'_>) -> Raised {
     let mut token = enter_any();
     let error = Error { class: outward(error.class), ..error };
     let on = if error.on == abi::Comm(0) { on } else { owner(error.on.0) };
+    if matches!(error.class, abi::ERR_PROC_FAILED | abi::ERR_PROC_FAILED_PENDING) {
+        // A call that fails at once has taken no message: without this a program that repeats it would never hear that another process
+        // has revoked the communicator.
+        objects::wait::make_progress(&mut token);
+    }
     let (handler, handle) = find(&mut token, on);
     let failure = note(&mut token.lock(), on, error, call.function());
     let class = failure.error.class;
