@@ -99,7 +99,7 @@ pub fn share_words(t: &mut Token, comm: abi::Comm, root: u32, words: &mut [u64])
     bcast(t, Completion::Own, exposed(words), count, WORD, root as i32, comm)
 }
 
-/// How words that two processes swap are told apart from all else in the library's context of a communicator.
+/// How words that two processes swap are distinguished from all else in the library's context of a communicator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Swap {
     /// Leaders of two groups that become one communicator, under a tag of the program.

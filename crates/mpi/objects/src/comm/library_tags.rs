@@ -1,4 +1,4 @@
-//! How messages in the library's context of a communicator are told apart: by a class in the source, and by the tag.
+//! How messages in the library's context of a communicator are distinguished: by a class in the source, and by the tag.
 //!
 //! ```text
 //!   class of the source   tag
