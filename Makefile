@@ -8,6 +8,7 @@
 #   make docs                 the documents as a site, in target/docs
 #   make test                 every check; the last line reads "N passed, N failed, N skipped"
 #   make apps                 build and run real applications (downloads their sources into .apps/)
+#   make apps APPS=status     when each of them last passed, and on which commit
 #   make deny                 licences, sources and known weaknesses of all dependencies, by cargo-deny and cargo-audit
 #   make fuzz TARGET=NAME     fuzz one target of fuzz/ for FUZZ_SECONDS (default 60); needs nightly and cargo-fuzz
 #   make clean                remove what was built (not .apps/)
