@@ -262,10 +262,13 @@ impl Running {
         Ok(())
     }
 
-    /// Runs as far as possible; for reductions that are not the program's.
-    pub fn step(&mut self, p2p: &mut P2p) {
+    /// Runs as far as possible; for reductions that are not the program's. Ends with an error where a member has failed.
+    pub fn step(&mut self, state: &mut State) {
         // A predefined operation has no callback.
-        let _ = self.advance(p2p);
+        let _ = self.advance(&mut state.p2p);
+        if !self.is_complete() {
+            let _ = self.compare_if_due(state);
+        }
     }
 
     /// Runs as far as possible; a callback that is due now.

@@ -42,13 +42,15 @@ pub fn dup_with_info(t: &mut Token, comm: abi::Comm, info: abi::Info, new: &mut 
 }
 
 /// A communicator of the same processes for the library's own use: nothing else uses its context. Attributes, hints,
-/// topology and error handler stay with the original.
+/// topology and error handler stay with the original. The failure of a member revokes it: the others leave what they do in it.
 pub fn private_copy(t: &mut Token, comm: abi::Comm) -> Result<abi::Comm> {
     make(t, comm, 1, |t, id| {
         let copy = {
             let state = t.lock();
             let old = state.comm(comm)?;
-            Comm::new(id, old.group.clone(), old.rank, Handler::Return)
+            let mut copy = Comm::new(id, old.group.clone(), old.rank, Handler::Return);
+            copy.hints = Hints::of_whole_group();
+            copy
         };
         open(t, copy, Some(comm))
     })
@@ -405,11 +407,13 @@ pub fn add_comm(state: &mut State, comm: Comm) -> Result<abi::Comm> {
     Ok(handle)
 }
 
-/// Another process may have made the communicator and revoked it before it was here.
+/// Another process may have made the communicator and revoked it before it was here; or a member has failed whose failure revokes it.
 #[cold]
 pub fn revoke_if_late(state: &mut State, comm: abi::Comm) {
-    let context = state.comms.find(comm).map(|comm| comm.context);
-    if context.is_some_and(|context| state.failures.early.remove(&context)) {
+    let Some(found) = state.comms.find(comm) else { return };
+    let context = found.context;
+    let is_late = found.hints.is_revoked_by_failure(true) && !state.failed_in(found).is_empty();
+    if state.failures.early.remove(&context) || is_late {
         state.revoke(comm);
         collectives::refuse(state, comm);
     }

@@ -146,13 +146,13 @@ impl Duplicate {
     fn reduce(&mut self, state: &mut State) -> Result<()> {
         self.words[..WORDS].copy_from_slice(&self.question.words);
         self.running.begin_apart(self.tag)?;
-        self.running.step(&mut state.p2p);
+        self.running.step(state);
         Ok(())
     }
 
     /// Takes the next step if the allreduce is over; whether anything happened.
     fn take_step(&mut self, state: &mut State) -> Result<bool> {
-        self.running.step(&mut state.p2p);
+        self.running.step(state);
         if !self.running.is_complete() {
             return Ok(false);
         }

@@ -269,6 +269,7 @@ impl Files {
     pub fn seen(&mut self, handle: abi::File, error: Error) -> (Error, Option<PathBuf>) {
         let unopened = self.unopened.take();
         let Ok(file) = self.get(handle) else { return (error, unopened) };
+        let error = of_member(error);
         let failure = file.failure.filter(|failure| failure.class == error.class && error.errno == 0);
         (failure.unwrap_or(error), Some(file.path.clone()))
     }
@@ -304,6 +305,13 @@ fn agree<T>(t: &mut Token, comm: abi::Comm, mine: Result<T>) -> Result<T> {
         (Err(error), _) => Err(error),
     }
 }
+
+/// What a program sees of an error of a file's communicator, which only the failure of a member revokes.
+fn of_member(error: Error) -> Error {
+    if error.class == abi::ERR_REVOKED { MEMBER_FAILED } else { error }
+}
+
+const MEMBER_FAILED: Error = Error::new(abi::ERR_PROC_FAILED, "a process that has the file open has failed");
 
 /// The error that another process had.
 fn elsewhere(class: u64) -> Error {

@@ -24,7 +24,7 @@ use io::{Hints, How, Posix, Stripes, View};
 use super::datarep::Representation;
 use super::query::added;
 use super::shared::{SharedPointer, WORDS, shares_host};
-use super::{FILES, File, Grain, agree, elsewhere, failed, file_of};
+use super::{FILES, File, Grain, agree, elsewhere, failed, file_of, of_member};
 use collectives::{gather_words, largest, share_words};
 use communicators::{free, private_copy};
 use objects::domain::Token;
@@ -73,7 +73,7 @@ pub fn open(
         Err(error) => {
             FILES.get_mut(&mut t.lock().tables).unopened = Some(path_of(filename));
             free(t, &mut duplicate)?;
-            Err(error)
+            Err(of_member(error))
         }
     }
 }

@@ -9,7 +9,7 @@ use pml::Done;
 use super::part::{Part, WORDS};
 use crate::access::{Moved, Transfer, convert, note_failure};
 use crate::exchange::{Exchange, forget_views};
-use crate::{FILES, elsewhere};
+use crate::{FILES, elsewhere, of_member};
 use collectives::Running;
 use objects::comm::Held;
 use objects::handle::RequestKey;
@@ -147,7 +147,7 @@ impl Collective {
             self.ask(state)?;
         }
         let Some(running) = &mut self.running else { return Ok(false) };
-        running.step(&mut state.p2p);
+        running.step(state);
         if !running.is_complete() {
             return Ok(false);
         }
@@ -258,7 +258,7 @@ impl Operation<State> for Collective {
     }
 
     fn outcome(&self) -> Done {
-        let result = self.ended.unwrap_or(Ok(()));
+        let result = self.ended.unwrap_or(Ok(())).map_err(of_member);
         let error = result.map_or_else(|error| error.class, |()| abi::SUCCESS);
         Done { status: self.part.status(), error, owner: self.file.0 as u32 }
     }

@@ -64,8 +64,15 @@ impl Part {
                 return Err(UNDER_WAY);
             }
             let comm = file.comm;
+            // A process that has heard of a failure leaves its call, and its memory is the program's again.
+            let may_reach = request.direction == Direction::Write || !state.failures.survives;
             let oversubscribed = state.node.as_ref().is_some_and(|node| node.is_oversubscribed());
-            (comm, state.comm(comm)?.rank as usize, reaches_near(&mut state, fh)?, oversubscribed)
+            (
+                comm,
+                state.comm(comm)?.rank as usize,
+                may_reach && reaches_near(&mut state, fh)?,
+                oversubscribed,
+            )
         };
         let ordered = request.pointer == Pointer::Shared;
         let transfer = match ordered {

@@ -39,6 +39,13 @@ impl Hints {
         known
     }
 
+    /// Those of a communicator that the failure of a member revokes.
+    pub fn of_whole_group() -> Hints {
+        let mut hints = Hints::default();
+        hints.0.set(RANGE, "group");
+        hints
+    }
+
     /// Takes those of `given` that are known and make sense.
     pub fn take(&mut self, given: &Info) {
         for name in ASSERTIONS {
