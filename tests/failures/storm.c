@@ -1,12 +1,12 @@
 /* One or two processes die at a random moment, while all make calls of one kind; none of the others hangs, and those that live go on with
  * right data.
  *
- * usage: mpiexec -with-ft ulfm -n N storm KIND SEED     KIND: agree, shrink, collectives, window, spawn
+ * usage: mpiexec -with-ft ulfm -n N storm KIND SEED [FILE]     KIND: agree, shrink, collectives, window, spawn, meet, file
  */
 #include "failures.h"
 #include <pthread.h>
 
-static const char *program;
+static const char *program, *path;
 static int at;
 
 /* Dies after so many microseconds, wherever the main thread is then. */
@@ -104,10 +104,95 @@ static int spawn(MPI_Comm comm) {
     return code != MPI_SUCCESS ? code : parted;
 }
 
+/* Both halves meet. Ranks of each are waiting for the other half, of which they hear by the range of errors. */
+static int meet(MPI_Comm comm) {
+    MPI_Comm half, inter;
+    MPI_Info info;
+    char port[MPI_MAX_PORT_NAME] = "";
+    int rank, count, code, far = -1, parted;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &count);
+    if (count == 1)
+        return MPI_SUCCESS;
+    int first = rank < count / 2, is_leader = rank == 0 || rank == count / 2;
+    code = MPI_Comm_split(comm, first, rank, &half);
+    if (code != MPI_SUCCESS)
+        return code;
+    MPI_Comm_set_errhandler(half, MPI_ERRORS_RETURN);
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "mpi_error_range", "universe");
+    MPI_Comm_set_info(half, info);
+    MPI_Info_free(&info);
+    if (rank == 0)
+        MPI_Open_port(MPI_INFO_NULL, port);
+    code = MPI_Bcast(port, sizeof port, MPI_CHAR, 0, comm);
+    if (code == MPI_SUCCESS && first)
+        code = MPI_Comm_accept(port, MPI_INFO_NULL, 0, half, &inter);
+    else if (code == MPI_SUCCESS)
+        code = MPI_Comm_connect(port, MPI_INFO_NULL, 0, half, &inter);
+    if (rank == 0)
+        MPI_Close_port(port);
+    if (code != MPI_SUCCESS)
+        MPIX_Comm_revoke(half);
+    MPI_Comm_free(&half);
+    if (code != MPI_SUCCESS)
+        return code;
+    MPI_Comm_set_errhandler(inter, MPI_ERRORS_RETURN);
+    if (is_leader)
+        code = MPI_Sendrecv(&rank, 1, MPI_INT, 0, 3, &far, 1, MPI_INT, 0, 3, inter, MPI_STATUS_IGNORE);
+    if (is_leader && code == MPI_SUCCESS && far != (first ? count / 2 : 0))
+        check(0, "a message of the other leader", far);
+    if (code == MPI_SUCCESS)
+        code = MPI_Barrier(inter);
+    if (code != MPI_SUCCESS)
+        MPIX_Comm_revoke(inter);
+    parted = code == MPI_SUCCESS ? MPI_Comm_disconnect(&inter) : MPI_Comm_free(&inter);
+    return code != MPI_SUCCESS ? code : parted;
+}
+
+/* Ranks write pieces one after the other and read them, by two-phase access. */
+static int file(MPI_Comm comm) {
+    enum { LENGTH = 4096, PIECE = 64 };
+    static int out[LENGTH], in[LENGTH];
+    MPI_File file;
+    MPI_Datatype strided;
+    MPI_Info info;
+    MPI_Request request;
+    int rank, count, code, freed;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &count);
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "romio_cb_write", "enable");
+    MPI_Info_set(info, "romio_cb_read", "enable");
+    code = MPI_File_open(comm, path, MPI_MODE_CREATE | MPI_MODE_RDWR, info, &file);
+    MPI_Info_free(&info);
+    if (code != MPI_SUCCESS)
+        return code;
+    MPI_Type_vector(LENGTH / PIECE, PIECE, PIECE * count, MPI_INT, &strided);
+    MPI_Type_commit(&strided);
+    code = MPI_File_set_view(file, (MPI_Offset)rank * PIECE * (MPI_Offset)sizeof(int), MPI_INT, strided, "native", MPI_INFO_NULL);
+    MPI_Type_free(&strided);
+    for (int round = 0; round < 3 && code == MPI_SUCCESS; round++) {
+        for (int i = 0; i < LENGTH; i++)
+            out[i] = rank + round + i, in[i] = -1;
+        code = round == 1 ? MPI_File_iwrite_at_all(file, 0, out, LENGTH, MPI_INT, &request)
+                          : MPI_File_write_at_all(file, 0, out, LENGTH, MPI_INT, MPI_STATUS_IGNORE);
+        if (code == MPI_SUCCESS && round == 1)
+            code = MPI_Wait(&request, MPI_STATUS_IGNORE);
+        if (code == MPI_SUCCESS)
+            code = MPI_File_read_at_all(file, 0, in, LENGTH, MPI_INT, MPI_STATUS_IGNORE);
+        if (code == MPI_SUCCESS && memcmp(in, out, sizeof in) != 0)
+            check(0, "what a file has", round);
+    }
+    freed = MPI_File_close(&file);
+    return code != MPI_SUCCESS ? code : freed;
+}
+
 static const struct {
     const char *name;
     int (*call)(MPI_Comm);
-} KINDS[] = {{"agree", agree}, {"shrink", shrink}, {"collectives", collectives}, {"window", window}, {"spawn", spawn}};
+} KINDS[] = {{"agree", agree}, {"shrink", shrink}, {"collectives", collectives}, {"window", window}, {"spawn", spawn},
+             {"meet", meet}, {"file", file}};
 
 /* One that was spawned. */
 static int child(MPI_Comm parent) {
@@ -128,6 +213,7 @@ int main(int argc, char **argv) {
     if (parent != MPI_COMM_NULL)
         return child(parent);
     program = argv[0];
+    path = argc > 3 ? argv[3] : "storm-file";
     unsigned long seed = argc > 2 ? strtoul(argv[2], NULL, 10) : 1, random = seed * 6364136223846793005UL + 1442695040888963407UL;
     for (size_t i = 0; argc > 1 && i < sizeof KINDS / sizeof *KINDS; i++)
         if (strcmp(argv[1], KINDS[i].name) == 0)
@@ -159,7 +245,7 @@ int main(int argc, char **argv) {
         int class = class_of(code);
         at++, rounds++;
         if (code != MPI_SUCCESS) {
-            if (class != MPIX_ERR_PROC_FAILED && class != MPIX_ERR_REVOKED && class != MPI_ERR_SPAWN)
+            if (class != MPIX_ERR_PROC_FAILED && class != MPIX_ERR_REVOKED && class != MPI_ERR_SPAWN && class != MPI_ERR_PORT)
                 check(0, "the class of an error", class);
             MPIX_Comm_revoke(comm);
         }

@@ -88,6 +88,7 @@ pub use sharing::{open_world_area, share as share_area};
 pub use turns::await_turn;
 pub use words::{
     Swap, deal_words, gather_words, largest, reduce_words, share_words, smallest, starts, swap_words,
+    tell_words,
 };
 
 /// The calls of a communicator borrow another one's context, all under `tag`, which is not negative. Each begins where the

@@ -118,6 +118,19 @@ impl Swap {
     }
 }
 
+/// Sends words to a rank that receives them by [`swap_words`].
+pub fn tell_words(t: &mut Token, comm: abi::Comm, rank: i32, swap: Swap, words: &mut [u64]) -> Result<()> {
+    let (class, tag) = swap.place();
+    let sent = {
+        let mut guard = t.lock();
+        let state = &mut *guard;
+        let Some(mut to) = target(state.comms.get(comm)?, rank, tag)? else { return Ok(()) };
+        (to.context, to.source) = (to.context | 1, to.source | class);
+        engine::isend(state, &to, Data::Contiguous(objects::memory::of_words(words)), pml::Mode::Standard)?
+    };
+    sent.map_or(Ok(()), |id| outcome(&finish(t, id)))
+}
+
 /// Sends `words` to a rank and receives as many from it as fit `answer`; how many came.
 pub fn swap_words(
     t: &mut Token,

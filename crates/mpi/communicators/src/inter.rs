@@ -12,7 +12,7 @@ use super::create::{
     agree_by, answer, chosen, drop_from_table, free, give_hints, make, make_under, open, over_group,
     string_tag,
 };
-use collectives::{Swap, gather_words, share_words, swap_words};
+use collectives::{Swap, gather_words, share_words, swap_words, tell_words};
 use objects::comm::Comm;
 use objects::domain::Token;
 use objects::errhandler::Handler;
@@ -82,12 +82,11 @@ pub fn between(
         let local = state.comm(local)?;
         (local.group.clone(), local.rank, local.errhandler)
     };
-    let tag = encounter.id as i32 & i32::MAX;
     let bridge = match rank == leader {
         true => Some(leaders(t, remote.members()[far as usize], encounter.is_first)?),
         false => None,
     };
-    let link = bridge.map(|comm| Link { comm, rank: i32::from(encounter.is_first), tag });
+    let link = bridge.map(|bridge| Link::over(bridge, encounter));
     let meeting = Meeting { local, leader, link };
     let id = meeting.agree(t, Party::of(&[encounter.id]), 2);
     if let Some(bridge) = bridge {
@@ -98,6 +97,20 @@ pub fn between(
         comm.make_inter(remote);
         open(t, comm, None)
     })
+}
+
+/// This leader does not go on to [`between`], or has left it with an error: the other one, `far`, does not wait for it.
+///
+/// # Errors
+/// The other leader is lost.
+pub fn refuse_between(t: &mut Token, far: u32, encounter: Encounter, error: Error) -> Result<()> {
+    let bridge = leaders(t, far, encounter.is_first)?;
+    let Link { comm, rank, tag } = Link::over(bridge, encounter);
+    // What is revoked is a communicator of this group.
+    let class = if error.class == abi::ERR_REVOKED { abi::ERR_PROC_FAILED } else { error.class };
+    let told = tell_words(t, comm, rank, Swap::Leaders(tag), &mut [class as u64]);
+    drop_from_table(&mut t.lock(), bridge);
+    told
 }
 
 /// A communicator of this process and another leader, in the context where groups meet; tags distinguish what uses it.
@@ -163,6 +176,13 @@ struct Link {
     tag: i32,
 }
 
+impl Link {
+    /// To the leader with whom `bridge` was made for an encounter.
+    fn over(bridge: abi::Comm, encounter: Encounter) -> Link {
+        Link { comm: bridge, rank: i32::from(encounter.is_first), tag: encounter.id as i32 & i32::MAX }
+    }
+}
+
 /// Two groups about to be joined: the leaders swap words and pass them to their groups.
 struct Meeting {
     local: abi::Comm,
@@ -173,11 +193,27 @@ struct Meeting {
 
 impl Meeting {
     /// Swaps words with the other group; all of the group give words of the same length.
+    ///
+    /// # Errors
+    /// The leader's, or that of the other one, for all alike.
     fn swap(&self, t: &mut Token, words: &[u64], answer: &mut [u64]) -> Result<()> {
+        // Before the words an error class, or 0.
+        let mut heard = vec![0; 1 + answer.len()];
         if let Some(link) = self.link {
-            swap_words(t, link.comm, link.rank, Swap::Leaders(link.tag), &mut words.to_vec(), answer)?;
+            let mut ours = [&[0], words].concat();
+            let swapped = swap_words(t, link.comm, link.rank, Swap::Leaders(link.tag), &mut ours, &mut heard);
+            if let Err(error) = swapped {
+                heard[0] = error.class as u64;
+            }
         }
-        share_words(t, self.local, self.leader, answer)
+        share_words(t, self.local, self.leader, &mut heard)?;
+        let (class, words) = heard.split_at(1);
+        if class[0] != 0 {
+            let class = i32::try_from(class[0]).unwrap_or(abi::ERR_OTHER);
+            return Err(Error::new(class, "the other group, or the way to it, has failed"));
+        }
+        answer.copy_from_slice(words);
+        Ok(())
     }
 
     /// What stands for this group: its leader, and the communicator and the tag by which it meets the other one.

@@ -31,7 +31,7 @@ pub use graph::*;
 pub use idup::{idup, idup_with_info};
 pub use inter::{
     between, create as intercomm_create, create_from_groups as intercomm_create_from_groups,
-    merge as intercomm_merge,
+    merge as intercomm_merge, refuse_between,
 };
 pub use split_type::split_type;
 pub use topology::topo_test;

@@ -38,7 +38,8 @@ fn begin_accept(t: &mut Token, group: &Group, name: RootText<'_>, info: abi::Inf
         (port.ok_or(NOT_OPEN)?, end_of(timeout(&hints)?))
     };
     let offer = group.offer()?;
-    let accepted = group.apart(t, move |cancel| accept_at(&port, &offer, &[cancel], end))?;
+    let binds = |accepted: &Accepted| matches!(accepted, Accepted::Met(_));
+    let accepted = group.apart(t, binds, move |cancel| accept_at(&port, &offer, &[cancel], end))?;
     match accepted {
         Accepted::Met(met) => Ok(*met),
         Accepted::Watched | Accepted::TimedOut => {
@@ -60,7 +61,7 @@ pub(crate) fn accept_at(port: &Arc<Port>, offer: &Offer, watched: &[i32], end: O
     loop {
         match port.next_caller(watched, end) {
             Arrived::Caller(stream, session) => {
-                if let Ok(met) = Talk::new(stream, Some(*session)).accept(offer) {
+                if let Ok(met) = Talk::new(stream, Some(*session)).accept(offer, watched) {
                     return Accepted::Met(Box::new(met));
                 }
             }
@@ -105,10 +106,11 @@ pub(crate) fn connect_to(t: &mut Token, group: &Group, name: &str, limit: Option
     let name = Name::parse(name)
         .ok_or(Error::new(abi::ERR_PORT, "the port's name is none that MPI_Open_port gives"))?;
     let offer = group.offer()?;
-    let talked = group.apart(t, move |cancel| {
+    let binds = |talked: &std::result::Result<Option<Offer>, String>| matches!(talked, Ok(Some(_)));
+    let talked = group.apart(t, binds, move |cancel| {
         let Some((stream, session)) = dial(&name, end_of(limit), cancel)? else { return Ok(None) };
         let patience = Instant::now() + crate::talk::PATIENCE;
-        let met = Talk::new(stream, Some(session)).connect(&offer, patience);
+        let met = Talk::new(stream, Some(session)).connect(&offer, patience, &[cancel]);
         met.map(Some).map_err(|error| error.to_string())
     })?;
     let unreached = Error::new(abi::ERR_PORT, "no process accepts at the port");

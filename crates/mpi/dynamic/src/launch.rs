@@ -40,7 +40,8 @@ pub(crate) fn launch(t: &mut Token, group: &Group, arguments: Vec<Vec<u8>>) -> R
         arguments,
         environment: environment(),
     };
-    let outcome = group.apart(t, move |cancel| {
+    let binds = |outcome: &Outcome| outcome.is_ok();
+    let outcome = group.apart(t, binds, move |cancel| {
         run(launched, &order, cancel, |watched| accept_at(&port, &offer, watched, end_of(limit)))
     })?;
     let (met, launched) =
@@ -50,13 +51,16 @@ pub(crate) fn launch(t: &mut Token, group: &Group, arguments: Vec<Vec<u8>>) -> R
     Ok(*met)
 }
 
+/// The group of the new job, or why there is none.
+type Outcome = std::result::Result<(Box<Offer>, Launched), String>;
+
 /// Gives mpiexec the order, and waits for the new job. Where that fails, `launched` is dropped, which ends the job.
 fn run(
     mut launched: Launched,
     order: &Order,
     cancel: i32,
     accept: impl FnOnce(&[i32]) -> Accepted,
-) -> std::result::Result<(Box<Offer>, Launched), String> {
+) -> Outcome {
     if launched.order(order).is_err() {
         return Err(launched.why());
     }

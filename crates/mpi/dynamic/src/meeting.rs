@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use abi::{Error, Result};
+use btl::Peer;
 use communicators::acquaint::{self, Encounter, Side, share_text};
 use engine::Lane;
 use objects::domain::Token;
@@ -69,18 +70,39 @@ impl Group {
         along: &mut String,
         talk: impl FnOnce(&mut Token, &mut String) -> Result<Offer>,
     ) -> Result<abi::Comm> {
-        let mut text = String::new();
-        if self.is_root {
-            text = encode(talk(t, along), along);
+        let talked = if self.is_root { Some(talk(t, along)) } else { None };
+        let bound = talked.as_ref().and_then(|talked| talked.as_ref().ok().cloned());
+        let mut text = talked.map_or_else(String::new, |talked| encode(talked, along));
+        let made = self.go_on(t, &mut text, along);
+        if let (Err(error), Some(offer)) = (&made, bound) {
+            // The other leader is lost: then it does not wait either.
+            let _ = refuse(t, &offer, *error);
         }
-        share_text(t, self.comm, self.root, &mut text)?;
+        made
+    }
+
+    /// Joins the group that the root has met, of which `text` is what all are to know.
+    fn go_on(&self, t: &mut Token, text: &mut String, along: &mut String) -> Result<abi::Comm> {
+        share_text(t, self.comm, self.root, text)?;
         let (line, rest) = text.split_once('\n').ok_or(GARBLED)?;
         line.clone_into(along);
         let Offer { encounter, leader: far, side: other } = parse(rest)?;
         let remote = acquaint::meet(t, &other)?;
         let made = self.join(t, (Arc::clone(&remote), far), encounter);
-        t.lock().p2p.release(remote.members());
+        let mut state = t.lock();
+        if made.is_err() {
+            self.report_failures(&mut state);
+        }
+        state.p2p.release(remote.members());
         made
+    }
+
+    /// The other group may have the inter-communicator already, and learns which of its members have failed.
+    fn report_failures(&self, state: &mut State) {
+        let Ok(comm) = state.comm(self.comm) else { return };
+        for peer in state.failed_in(comm) {
+            (state.on_failure)(state, Peer(peer));
+        }
     }
 
     fn join(
@@ -97,14 +119,15 @@ impl Group {
         communicators::between(t, (self.comm, self.root), (remote, far), encounter)
     }
 
-    /// As [`apart`], until a process of the group fails, or the communicator is revoked: then the descriptor that `work` gets is
-    /// readable, and the result of `work` is dropped.
+    /// As [`apart`]. When a process of the group fails, or the communicator is revoked, the descriptor that `work` gets is readable,
+    /// and `work` ends soon: with a result that `binds`, or there is none.
     ///
     /// # Errors
     /// As [`apart`]; `MPIX_ERR_PROC_FAILED`, `MPIX_ERR_REVOKED`.
     pub(crate) fn apart<R: Send + 'static>(
         &self,
         t: &mut Token,
+        binds: fn(&R) -> bool,
         work: impl FnOnce(i32) -> R + Send + 'static,
     ) -> Result<R> {
         let failed = Error::new(abi::ERR_NO_MEM, "there is no descriptor for the wait");
@@ -113,12 +136,25 @@ impl Group {
         let of_worker = Arc::clone(&cancel);
         let place = begin_apart(move || work(of_worker.as_fd().as_raw_fd()))?;
         let comm = self.comm;
-        let ended = wait_for(t, |state| match take(&place) {
-            Some(result) => Some(Ok(result)),
-            None => state.check_whole(comm).err().map(Err),
+        let mut failure = None;
+        let result = wait_for(t, |state| {
+            if failure.is_none() {
+                failure = state.check_whole(comm).err();
+                failure.iter().for_each(|_| cancel.signal());
+            }
+            take(&place)
         });
-        ended.inspect_err(|_| cancel.signal())
+        failure.filter(|_| !binds(&result)).map_or(Ok(result), Err)
     }
+}
+
+/// Has the other leader know that this one does not go on, and why.
+fn refuse(t: &mut Token, offer: &Offer, error: Error) -> Result<()> {
+    let remote = acquaint::meet(t, &offer.side)?;
+    let far = remote.members()[offer.leader as usize];
+    let refused = communicators::refuse_between(t, far, offer.encounter, error);
+    t.lock().p2p.release(remote.members());
+    refused
 }
 
 const GARBLED: Error = Error::new(abi::ERR_INTERN, "the root has shared what makes no sense");

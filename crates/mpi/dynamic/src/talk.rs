@@ -9,7 +9,7 @@
 //! The encounter of the side that accepts is taken.
 
 use std::io::{self, Read};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
 use communicators::acquaint::{Encounter, Side};
@@ -66,27 +66,27 @@ impl<S: Read + AsFd> Talk<S> {
         Talk { stream, session, raw: Vec::new(), input: Vec::new() }
     }
 
-    /// The side that accepts.
+    /// The side that accepts. It gives up when one of `watched` is readable, until the other one may be bound.
     ///
     /// # Errors
-    /// The stream's, `InvalidData`, `TimedOut`.
-    pub(crate) fn accept(&mut self, ours: &Offer) -> io::Result<Offer> {
+    /// The stream's, `InvalidData`, `TimedOut`, `ConnectionAborted`: given up.
+    pub(crate) fn accept(&mut self, ours: &Offer, watched: &[RawFd]) -> io::Result<Offer> {
         let end = Instant::now() + PATIENCE;
-        let theirs = self.receive_offer(end)?;
+        let theirs = self.receive_offer(end, watched)?;
         self.send(&ours.encode())?;
-        if self.receive(end)? != CONFIRMED {
+        if self.receive(end, &[])? != CONFIRMED {
             return Err(io::ErrorKind::InvalidData.into());
         }
         Ok(Offer { encounter: ours.encounter, ..theirs })
     }
 
-    /// The side that connects. The other one may take until `end`.
+    /// The side that connects. The other one may take until `end`, or until one of `watched` is readable.
     ///
     /// # Errors
     /// As [`Talk::accept`].
-    pub(crate) fn connect(&mut self, ours: &Offer, end: Instant) -> io::Result<Offer> {
+    pub(crate) fn connect(&mut self, ours: &Offer, end: Instant, watched: &[RawFd]) -> io::Result<Offer> {
         self.send(&ours.encode())?;
-        let theirs = self.receive_offer(end)?;
+        let theirs = self.receive_offer(end, watched)?;
         self.send(CONFIRMED)?;
         Ok(Offer { encounter: Encounter { is_first: false, ..theirs.encounter }, ..theirs })
     }
@@ -97,7 +97,7 @@ impl<S: Read + AsFd> Talk<S> {
     /// As [`Talk::accept`].
     pub(crate) fn join(&mut self, ours: &Offer) -> io::Result<Offer> {
         self.send(&ours.encode())?;
-        let theirs = self.receive_offer(Instant::now() + PATIENCE)?;
+        let theirs = self.receive_offer(Instant::now() + PATIENCE, &[])?;
         let encounter = match ours.encounter.id.cmp(&theirs.encounter.id) {
             std::cmp::Ordering::Greater => ours.encounter,
             std::cmp::Ordering::Less => Encounter { is_first: false, ..theirs.encounter },
@@ -107,8 +107,8 @@ impl<S: Read + AsFd> Talk<S> {
         Ok(Offer { encounter, ..theirs })
     }
 
-    fn receive_offer(&mut self, end: Instant) -> io::Result<Offer> {
-        Offer::parse(&self.receive(end)?).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    fn receive_offer(&mut self, end: Instant, watched: &[RawFd]) -> io::Result<Offer> {
+        Offer::parse(&self.receive(end, watched)?).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
     fn send(&mut self, text: &str) -> io::Result<()> {
@@ -135,7 +135,7 @@ impl<S: Read + AsFd> Talk<S> {
         Ok(())
     }
 
-    fn receive(&mut self, end: Instant) -> io::Result<String> {
+    fn receive(&mut self, end: Instant, watched: &[RawFd]) -> io::Result<String> {
         loop {
             if let Some((length, rest)) = self.input.split_first_chunk::<4>() {
                 let length = u32::from_le_bytes(*length) as usize;
@@ -148,16 +148,22 @@ impl<S: Read + AsFd> Talk<S> {
                     return text.map_err(|_| io::ErrorKind::InvalidData.into());
                 }
             }
-            self.fill(end)?;
+            self.fill(end, watched)?;
         }
     }
 
     /// Reads what is there, once something is: no more than this exchange, since a program goes on with its own socket
     /// afterwards.
-    fn fill(&mut self, end: Instant) -> io::Result<()> {
+    fn fill(&mut self, end: Instant, watched: &[RawFd]) -> io::Result<()> {
         let left = end.saturating_duration_since(Instant::now());
-        if !descriptor::wait_readable(self.stream.as_fd().as_raw_fd(), Some(left)) && left.is_zero() {
-            return Err(io::ErrorKind::TimedOut.into());
+        let stream = self.stream.as_fd().as_raw_fd();
+        descriptor::wait_any(&[&[stream], watched].concat(), Some(left));
+        let is_readable = |fd: RawFd| descriptor::wait_readable(fd, Some(Duration::ZERO));
+        if watched.iter().any(|&fd| is_readable(fd)) {
+            return Err(io::ErrorKind::ConnectionAborted.into());
+        }
+        if !is_readable(stream) {
+            return if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(()) };
         }
         let mut buffer = [0; 4096];
         let wanted = if self.session.is_some() { buffer.len() } else { self.wanted().min(buffer.len()) };
@@ -219,8 +225,8 @@ mod tests {
         // More than a socket holds.
         let (one, other) = (offer(7, 20_000), offer(9, 3));
         let (away, end) = (other.clone(), Instant::now() + PATIENCE);
-        let thread = std::thread::spawn(move || Talk::new(theirs, None).connect(&away, end));
-        let met = Talk::new(ours, None).accept(&one).unwrap();
+        let thread = std::thread::spawn(move || Talk::new(theirs, None).connect(&away, end, &[]));
+        let met = Talk::new(ours, None).accept(&one, &[]).unwrap();
         assert_eq!(met, Offer { encounter: one.encounter, leader: 2, side: other.side });
         let met = thread.join().unwrap().unwrap();
         assert_eq!(
@@ -251,12 +257,26 @@ mod tests {
     }
 
     #[test]
+    fn a_leader_gives_up_while_the_other_one_is_not_bound() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let (cancel, mut canceller) = UnixStream::pair().unwrap();
+        canceller.write_all(b"x").unwrap();
+        let watched = [cancel.as_raw_fd()];
+        let aborted = |met: io::Result<Offer>| met.unwrap_err().kind() == io::ErrorKind::ConnectionAborted;
+        let end = Instant::now() + PATIENCE;
+        assert!(aborted(Talk::new(ours, None).connect(&offer(7, 1), end, &watched)));
+        // The other one finds that out.
+        let met = Talk::new(theirs, None).accept(&offer(9, 1), &[]);
+        assert_eq!(met.unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+    }
+
+    #[test]
     fn rubbish_and_an_end_are_errors() {
         for bytes in [&b"\x05\0\0\0rubb"[..], b"\x04\0\0\0rubb", b"\xff\xff\xff\xff", b""] {
             let (ours, mut theirs) = UnixStream::pair().unwrap();
             theirs.write_all(bytes).unwrap();
             theirs.shutdown(std::net::Shutdown::Write).unwrap();
-            assert!(Talk::new(ours, None).accept(&offer(7, 1)).is_err());
+            assert!(Talk::new(ours, None).accept(&offer(7, 1), &[]).is_err());
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Failures over several jobs: a launcher informs the processes of its own job alone.
 //!
 //! ```text
-//!   a job's launcher ── announces ──► its processes ── Failed ──► those of other jobs that share a communicator with the dead one
+//!   a job's launcher ── announces ──► its processes ── Failed ──► those of other jobs that they know
 //!   a connection with another job's process breaks ─► Failed ──► all that share one with it, its own job's among them
 //!                                                                  └─ they accuse it, and its launcher ends it if it lives
 //! ```
@@ -26,8 +26,12 @@ pub fn spread(state: &mut State, failed: Peer) {
     let Some(Process { job, rank }) = state.p2p.peers().process(failed) else { return };
     let (me, is_own) = (state.me(), failed.0 < own);
     let concerned = state.comms.iter().filter(|comm| comm.contains(failed));
-    let others: BTreeSet<u32> =
+    let mut others: BTreeSet<u32> =
         concerned.flat_map(|comm| comm.group.members().iter().chain(comm.addressed())).copied().collect();
+    if is_own {
+        // They may have a communicator with the dead one that this process did not come to make.
+        others.extend(state.p2p.others().filter(|&peer| !state.p2p.is_apart(peer)).map(|peer| peer.0));
+    }
     let is_informed =
         |&peer: &u32| peer == me || (is_own && peer < own) || state.failures.announced.contains(&Peer(peer));
     let others: Vec<u32> = others.into_iter().filter(|peer| !is_informed(peer)).collect();
@@ -36,11 +40,13 @@ pub fn spread(state: &mut State, failed: Peer) {
     }
 }
 
-/// The process `from` reports that another one has failed.
+/// The process `from` reports that another one has failed: of its own job, or of a communicator with this process.
 pub fn hear(state: &mut State, from: Peer, process: Process) {
     let Some(peer) = state.p2p.peers().find(process) else { return };
+    let is_of_its_job = state.p2p.peers().process(from).is_some_and(|from| from.job == process.job);
     let shares = |comm: &Comm| comm.contains(from) && comm.contains(peer);
-    if state.failures.announced.contains(&peer) || !state.comms.iter().any(shares) {
+    let may_know = is_of_its_job || state.comms.iter().any(shares);
+    if state.failures.announced.contains(&peer) || !may_know {
         return;
     }
     if !state.accuse(peer) {
