@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use binary::Binary;
 
-/// A string that only this project's library has in its text.
-const MARK: &[u8] = pmi::protocol::HELLO.as_bytes();
+/// Strings that only this project's libraries have in their text: the library itself, and those with other libraries' ABIs,
+/// which need it by this name.
+const MARKS: [&[u8]; 2] = [pmi::protocol::HELLO.as_bytes(), b"alhena_front_end_"];
 /// How many generations below a rank are looked at: wrapper scripts, interpreters.
 const GENERATIONS: u32 = 3;
 
@@ -18,8 +19,11 @@ pub fn loaded_below(pid: i32) -> Option<(i32, PathBuf)> {
 /// The name of the foreign MPI library that the program at `path` was linked with.
 pub fn linked(path: &Path) -> Option<String> {
     let program = Binary::read(path).ok()??;
-    // The standard ABI's library may be ours: then the program just did not use it.
-    program.needed.into_iter().find(|name| is_mpi(name) && !name.starts_with("libmpi_abi."))
+    // The loader may have found ours by that name: then the program just did not use it.
+    program
+        .needed
+        .into_iter()
+        .find(|name| is_mpi(name) && !name.starts_with("libmpi_abi.") && !is_installed(name))
 }
 
 fn search(pid: i32, generations: u32) -> Option<(i32, PathBuf)> {
@@ -48,7 +52,15 @@ fn is_mpi(name: &str) -> bool {
 }
 
 fn is_ours(path: &Path) -> bool {
-    fs::read(path).is_ok_and(|bytes| bytes.windows(MARK.len()).any(|window| window == MARK))
+    fs::read(path)
+        .is_ok_and(|bytes| MARKS.iter().any(|mark| bytes.windows(mark.len()).any(|window| window == *mark)))
+}
+
+/// Whether this installation has the library of another ABI, which comes before all others by mpiexec's search path.
+fn is_installed(library: &str) -> bool {
+    let own = std::env::current_exe().ok();
+    let root = own.as_deref().and_then(Path::parent).and_then(Path::parent);
+    root.is_some_and(|root| root.join(binary::DIRECTORY).join(library).exists())
 }
 
 #[cfg(test)]
