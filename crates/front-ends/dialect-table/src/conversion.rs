@@ -53,6 +53,7 @@ pub fn generate(dialect: &Dialect) -> String {
     text += &errcode(dialect);
     text += &view_offset(dialect);
     text += &lengths(dialect);
+    text += &version(dialect);
     text
 }
 
@@ -237,13 +238,23 @@ fn lengths(dialect: &Dialect) -> String {
     module("length", &format!("{all}pub const LASTCODE: i32 = {last};\n"))
 }
 
+/// The version of the standard whose constants the dialect has.
+fn version(dialect: &Dialect) -> String {
+    let number = |name: &str| dialect.number(name).unwrap_or_else(|| panic!("a dialect has MPI_{name}"));
+    let (version, subversion) = (number("VERSION"), number("SUBVERSION"));
+    module(
+        "version",
+        &format!("pub const VERSION: i32 = {version};\npub const SUBVERSION: i32 = {subversion};\n"),
+    )
+}
+
 fn handle(dialect: &Dialect, kind: &str) -> String {
     let constants: Vec<&Constant> = dialect.of(kind).collect();
     let symbols = constants.iter().any(|constant| matches!(constant.theirs, Value::Symbol(_)));
     let body = match (symbols, kind) {
         (true, _) => objects(kind, &constants),
         (false, "file") => addresses(dialect),
-        (false, "datatype") => datatypes(&constants),
+        (false, "datatype") => datatypes(&constants, dialect.of("datatype_object")),
         (false, "comm") => communicators(dialect),
         (false, _) => format!(
             "#[inline(always)] pub fn of(it: Handle) -> usize {{ match it as u32 {{ {} dynamic => dynamic as usize }} }}\n\
@@ -293,16 +304,21 @@ fn place(theirs: i64) -> usize {
 }
 
 /// Predefined datatypes of MPICH have numbers in their last byte, so a table knows them: a handle that is not the one in its
-/// place is the program's own.
-fn datatypes(constants: &[&Constant]) -> String {
+/// place is the program's own. `further` handles only go in.
+fn datatypes<'a>(constants: &[&Constant], further: impl Iterator<Item = &'a Constant>) -> String {
     let first = 512;
     let (mut of, mut to) = ([(0, 0); 256], [0; 256]);
-    for constant in constants {
+    let mut put = |constant: &Constant| {
         let theirs = constant.theirs.number().expect("a number, as all of this dialect");
-        let (of, to) = (&mut of[place(theirs)], &mut to[(constant.ours - first) as usize]);
+        let of = &mut of[place(theirs)];
         assert!(*of == (0, 0), "{}: another datatype has its place", constant.name);
-        (*of, *to) = ((theirs, constant.ours), theirs);
+        *of = (theirs, constant.ours);
+        theirs
+    };
+    for constant in constants {
+        to[(constant.ours - first) as usize] = put(constant);
     }
+    further.for_each(|constant| _ = put(constant));
     format!(
         "static OF: [(u32, u32); 256] = {of:?};\n\
          static TO: [u32; 256] = {to:?};\n\

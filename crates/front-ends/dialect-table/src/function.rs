@@ -6,9 +6,10 @@ use crate::Dialect;
 use crate::argument::{Passed, passed};
 
 /// Functions that a front-end has by hand: the reason stands beside each there.
-const BY_HAND: [&str; 11] = [
+const BY_HAND: [&str; 12] = [
     "Abi_get_version",
     "Get_library_version",
+    "Get_version",
     "Pcontrol",
     "Type_get_contents",
     "Type_get_contents_c",

@@ -2,7 +2,7 @@
 
 use core::ffi::c_char;
 
-use crate::functions::{comm, darg, datatype, distrib, errcode, info, length, order, rank};
+use crate::functions::{comm, darg, datatype, distrib, errcode, info, length, order, rank, version};
 
 /// Reads our library's version, a line.
 unsafe fn own_version() -> String {
@@ -26,6 +26,16 @@ entry! { MPI_Get_library_version PMPI_Get_library_version (version: *mut u8, res
     core::ptr::copy_nonoverlapping(text.as_ptr(), version, kept);
     *version.add(kept) = 0;
     *resultlen = kept as i32;
+    0
+} }
+
+// A program takes the version for a promise that all constants of that standard are there: the ABI may have fewer.
+entry! { MPI_Get_version PMPI_Get_version (version: *mut i32, subversion: *mut i32) -> i32 {
+    if version.is_null() || subversion.is_null() {
+        return errcode::give(abi::ERR_ARG);
+    }
+    *version = version::VERSION;
+    *subversion = version::SUBVERSION;
     0
 } }
 
