@@ -32,6 +32,7 @@ int main(int count, char **arguments) {
     int version = 0, subversion = 0, all = 0;
     MPI_Init(&count, &arguments);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     halves();
     /* A program that asks for it goes by the constants of that version. */
