@@ -1,5 +1,6 @@
 /* A process ends that no other has ever sent to or heard from, and the job lives on (-disable-auto-cleanup): those that wait for
- * a message of it get an error. `receive`: in MPI_Recv; `probe`: in MPI_Probe; `test`: in MPI_Test. */
+ * a message of it get an error. `receive`: in MPI_Recv; `probe`: in MPI_Probe; `test`: in MPI_Test; `seldom`:
+ * in MPI_Test, and the program computes between two of them. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -29,10 +30,13 @@ int main(int argc, char **argv)
     }
     if (strcmp(how, "probe") == 0) {
         code = MPI_Probe(size - 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    } else if (strcmp(how, "test") == 0) {
+    } else if (strcmp(how, "test") == 0 || strcmp(how, "seldom") == 0) {
         MPI_Irecv(&value, 1, MPI_INT, size - 1, 1, MPI_COMM_WORLD, &request);
-        while (code == MPI_SUCCESS && !done)
+        while (code == MPI_SUCCESS && !done) {
             code = MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+            if (strcmp(how, "seldom") == 0)
+                usleep(2000);
+        }
     } else {
         code = MPI_Recv(&value, 1, MPI_INT, size - 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }

@@ -120,4 +120,4 @@ pub use requests::{
 };
 pub use variables::VARIABLES;
 pub use wait::{Interest, Progress, Reason, note_failed_call, wait, wait_checked, wait_until};
-pub use waiting::{How, Mode, Threads};
+pub use waiting::{How, LOOK, Mode, Threads};

@@ -27,4 +27,4 @@ mod wait;
 pub use lock::{Exclusive, Held, Lock, Mode, Twice, in_forked_child};
 pub use progress_thread::progress_thread;
 pub use threads::{Parked, Threads, Wakes};
-pub use wait::{Host, How, wait, wait_checked, wait_until};
+pub use wait::{Host, How, LOOK, wait, wait_checked, wait_until};

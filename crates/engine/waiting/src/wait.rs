@@ -86,7 +86,7 @@ pub trait Host {
 }
 
 /// Time between two looks for losses.
-const LOOK: Duration = Duration::from_millis(500);
+pub const LOOK: Duration = Duration::from_millis(500);
 
 /// Polls in which something happened, after which a thread sees whether it is time for a look: it may never get nothing.
 const SERVED: u32 = 1 << 12;

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Instant;
 
 use abi::{Address, Count, Error};
 use btl::Peer;
@@ -59,6 +60,8 @@ pub struct State {
     pub(crate) fruitless_polls: u32,
     /// Polls of the program, whatever they found.
     pub(crate) polls: u32,
+    /// When a poll of the program next looks for losses, once it has polled for some time.
+    pub(crate) next_look: Option<Instant>,
     /// Peers that are lost.
     pub lost: Vec<Peer>,
     /// What is known of failures.
@@ -140,6 +143,7 @@ impl State {
             seen_changes: 0,
             fruitless_polls: 0,
             polls: 0,
+            next_look: None,
             lost: Vec::new(),
             failures: Failures::default(),
             hint: Default::default(),

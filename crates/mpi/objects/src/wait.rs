@@ -4,7 +4,8 @@ use std::time::Instant;
 
 use btl::{Btl, Sleep};
 use engine::{
-    Classes, Domain, How, Interest, Linked, News, Owner, P2p, Progress, Reason, Requesting, Requests, Threads,
+    Classes, Domain, How, Interest, LOOK, Linked, News, Owner, P2p, Progress, Reason, Requesting, Requests,
+    Threads,
 };
 use platform::waiter::Policy;
 use pml::{Done, ReqId};
@@ -313,8 +314,9 @@ fn wait<R>(
 /// around `MPI_Iprobe` or `MPI_Test` would otherwise hold the core that the awaited rank needs.
 const FRUITLESS_POLLS: u32 = 3;
 
-/// Polls after which a program that polls looks for losses, as a wait does, whatever they find.
-const POLLS_FOR_A_LOOK: u32 = 1 << 18;
+/// Polls after which a program that polls sees whether it is time to look for losses, as a wait does, whatever they find. Few, as a
+/// program may compute or yield for long between two of them.
+const POLLS_FOR_THE_CLOCK: u32 = 1 << 7;
 
 /// Makes progress once, runs callbacks that became due, and returns; yields where polls in a row find nothing.
 pub fn poll(t: &mut Token) {
@@ -326,10 +328,15 @@ pub fn make_progress(t: &mut Token) {
     advance(t, false);
 }
 
-/// Has the transports look for peers that have ended without a word, where there may be such.
+/// Has the transports look for peers that have ended without a word, where there may be such and it is time for that.
 #[cold]
 fn look_for_losses(state: &mut State) {
-    if state.must_look_for_losses() {
+    let now = Instant::now();
+    let is_due = state.next_look.is_some_and(|at| at <= now);
+    if is_due || state.next_look.is_none() {
+        state.next_look = Some(now + LOOK);
+    }
+    if is_due && state.must_look_for_losses() {
         state.look_for_losses();
     }
 }
@@ -343,7 +350,7 @@ fn advance(t: &mut Token, polls: bool) {
             state.fruitless_polls = state.fruitless_polls.checked_add(1).unwrap_or(FRUITLESS_POLLS);
         }
         state.polls = state.polls.wrapping_add(1);
-        if state.polls.is_multiple_of(POLLS_FOR_A_LOOK) {
+        if state.polls.is_multiple_of(POLLS_FOR_THE_CLOCK) {
             look_for_losses(&mut state);
         }
         let yields =
