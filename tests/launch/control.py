@@ -174,7 +174,8 @@ def stopped_proxies():
             for pid in launchers + [proxy for launcher in launchers for proxy in children(launcher) if place]:
                 os.kill(pid, signal.SIGSTOP)
             process.kill()
-            process.communicate()
+            # What stays behind would hold its output open.
+            process.wait()
             wait_until(lambda: not leftovers(), f"what was stopped to end: {place} {also_mpiexec}")
     process = start("-n", 2, RANK, "print=ready\n", "flush", "sleep=600000")
     ready(process)
