@@ -1,6 +1,6 @@
 /* Processes that leave MPI by the end of their last session, while others stay.
  *
- * usage: mpiexec -n N leave late|buffered|apart|again|gone|early|crash
+ * usage: mpiexec -n N leave late|buffered|apart|again|gone|early|held|crash
  */
 #define _POSIX_C_SOURCE 200809L
 #include "process.h"
@@ -148,6 +148,27 @@ static void early(void) {
         puts("ok collectives end to which a process has given its part before it left");
 }
 
+/* Rank 0 leaves and ends while the others still have a communicator whose errors are fatal. They have nothing to do with it any more. */
+static void held(void) {
+    MPI_Session session;
+    MPI_Comm comm = begin(&session, "held", MPI_ERRORS_ARE_FATAL);
+    int rank, size, first = 0, flag, own = (int)getpid();
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    for (int to = 1; to < size && rank == 0; to++)
+        MPI_Sendrecv(&own, 1, MPI_INT, to, 0, &flag, 1, MPI_INT, to, 0, comm, MPI_STATUS_IGNORE);
+    if (rank != 0)
+        MPI_Sendrecv(&own, 1, MPI_INT, 0, 0, &first, 1, MPI_INT, 0, 0, comm, MPI_STATUS_IGNORE);
+    for (int more = 1000; more > 0 && rank != 0; more -= !is_there(first)) {
+        MPI_Iprobe(rank, 1, comm, &flag, MPI_STATUS_IGNORE);
+        pause_ms(1);
+    }
+    MPI_Comm_free(&comm);
+    MPI_Session_finalize(&session);
+    if (rank == 1 && !failed)
+        puts("ok processes go on when one has left and ended that is in a communicator of theirs");
+}
+
 /* Rank 1 waits for a message of rank 0, which leaves without sending it: an error of the receive, and of nothing else. */
 static void gone(void) {
     MPI_Session session;
@@ -212,6 +233,8 @@ int main(int argc, char **argv) {
         gone();
     else if (strcmp(what, "early") == 0)
         early();
+    else if (strcmp(what, "held") == 0)
+        held();
     else if (strcmp(what, "crash") == 0)
         crash();
     else

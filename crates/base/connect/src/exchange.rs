@@ -317,6 +317,22 @@ mod tests {
         assert_eq!(new_call.prove(heard.challenge()).err(), Some(Refusal::Proof));
     }
 
+    /// What is sealed on one connection opens on no other one, though all sides know the secret.
+    #[test]
+    fn each_connection_has_keys_of_its_own() {
+        let connect = |nonce| {
+            let calling = calling(Secret::new(5), nonce);
+            let answering = answering(Secret::new(5), *calling.hello(), nonce + 1);
+            let (proof, caller) = calling.prove(answering.challenge()).unwrap();
+            (caller, answering.check(&proof).unwrap())
+        };
+        let ((mut caller, mut owner), (_, mut of_another)) = (connect(11), connect(21));
+        let (mut raw, mut heard) = (Vec::new(), Vec::new());
+        caller.sealer.seal(b"order", &mut raw);
+        assert!(of_another.opener.open(&mut raw.clone(), &mut heard).is_err() && heard.is_empty());
+        assert!(owner.opener.open(&mut raw, &mut heard).is_ok() && heard == b"order");
+    }
+
     #[test]
     fn the_stronger_wish_holds_and_a_relay_makes_it_signed() {
         use Protection::{Encrypt, Integrity};
