@@ -1,8 +1,9 @@
 //! From wishes to a job.
 
-use rte::binding::Map;
+use hardware::Unit;
+use placement::Map;
+use rte::HostName;
 use rte::spec::{self, App, Environment, JobSpec, Verbosity};
-use rte::{HostName, Unit};
 
 use crate::command_line::{CommandLine, Program};
 use crate::hosts::Host;

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use rte::binding::Placement;
+use placement::Placement;
 use rte::spec::{Inherit, Output, Stdin, Verbosity};
 
 use crate::hosts::Host;

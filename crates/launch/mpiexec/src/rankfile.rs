@@ -1,7 +1,7 @@
 //! Rank files: the host and the processors of each rank, one line per rank.
 //!
 //! ```text
-//!   rank 0=node1 slot=1:0-2       what slot= means: rte::Slots
+//!   rank 0=node1 slot=1:0-2       what slot= means: placement::Slots
 //!   rank 1=+n1 slot=0             +n1: the second host of -hosts, a host file or an allocation
 //! ```
 //!
@@ -9,7 +9,8 @@
 
 use std::path::{Path, PathBuf};
 
-use rte::{HostName, Slots};
+use placement::Slots;
+use rte::HostName;
 
 use crate::hosts::{self, Host, Malformed};
 use crate::text_file;

@@ -1,6 +1,6 @@
 //! Which rank runs on which host.
 
-use rte::Unit;
+use hardware::Unit;
 
 use crate::hosts::Host;
 use crate::options::JobOptions;

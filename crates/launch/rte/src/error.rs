@@ -4,6 +4,8 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use placement::Refusal;
+
 use crate::limits;
 
 /// A job that never ran.
@@ -46,12 +48,7 @@ pub enum Error {
         source: io::Error,
     },
     /// The placement asked for cannot be had.
-    Placement {
-        /// What contradicts what.
-        seen: String,
-        /// What to ask for instead.
-        next: String,
-    },
+    Placement(Refusal),
     /// Standard input was directed to a rank that does not exist.
     StdinRank {
         /// The rank asked for.
@@ -150,9 +147,7 @@ impl fmt::Display for Error {
                     path.display()
                 )
             }
-            Error::Placement { seen, next } => {
-                write!(f, "placing the ranks: not possible as asked\n  seen: {seen}\n  next: {next}")
-            }
+            Error::Placement(refusal) => refusal.fmt(f),
             Error::StdinRank { rank, size } => write!(
                 f,
                 "directing standard input to rank {rank}: no such rank\n  seen: the job has {size} ranks\n  \
@@ -179,3 +174,9 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Error {
+        Error::Placement(refusal)
+    }
+}

@@ -48,9 +48,6 @@
 //! has died.
 
 mod accusations;
-pub mod binding;
-#[cfg(test)]
-mod binding_tests;
 mod cgroup;
 mod closed;
 mod console;
@@ -79,7 +76,6 @@ mod proxy;
 mod pty;
 mod resolve;
 mod signals;
-mod slots;
 mod spawn;
 mod spawned;
 pub mod spec;
@@ -97,11 +93,9 @@ use channel::{call, link, wire};
 pub use cgroup::Cgroup;
 pub use daemon::{SEARCH, daemon, worker};
 pub use error::Error;
-pub use hardware::{CpuSet, Unit};
 pub use host_name::{BadHostName, HostName};
 pub use limits::{BESIDES, FOR_EACH};
 pub use mpir::is_debugged;
-pub use slots::Slots;
 pub use spawned::{adopt, report_failure};
 pub use supervisor::run;
 pub use traces::of as stack_traces;

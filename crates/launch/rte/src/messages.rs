@@ -20,8 +20,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use placement::Placement;
+
 use crate::HostName;
-use crate::binding::{Bind, Map, Placement};
 use crate::deadlocks::WaitSite;
 use crate::failure::{Culprit, Failure};
 use crate::spec::{App, Environment, Inherit, Output, Stdin, Verbosity};
@@ -209,7 +210,6 @@ wire_enum! { Status { 0 Exited(code), 1 Killed(signal), } }
 wire_enum! { Inherit { 0 Usual, 1 All, 2 None, 3 Only(names), } }
 wire_enum! { Stdin { 0 Rank(rank), 1 All, 2 None, } }
 wire_enum! { Verbosity { 0 Quiet, 1 Normal, 2 Verbose, } }
-wire_enum! { Bind { 0 None, 1 To { unit, overload, count }, } }
 
 wire_struct! {
     Report { failure, culprit, cause, goes_on }
@@ -224,8 +224,6 @@ wire_struct! {
     Output {
         rank_prefix, stream_prefix, prefix_pattern, timestamp, stdout_pattern, stderr_pattern, make_directories, copy, merge,
     }
-    Placement { bind, map, fill, cpu_set, by_rank, by_rank_in_turn, by_file, oversubscribe, threads_count }
-    Map { unit, per_object, per_rank }
 }
 
 #[cfg(test)]

@@ -4,13 +4,13 @@ use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::binding::BindingPlan;
 use crate::cgroup::Cgroup;
 use crate::output_file::OutputFile;
 use crate::pattern::{self, Names};
 use crate::spec::{App, JobSpec, Stdin};
 use crate::{Error, environment, limits, resolve};
 use hardware::Topology;
+use placement::{BindingPlan, Refusal};
 
 /// A job that is ready to start.
 pub struct Prepared {
@@ -73,10 +73,10 @@ impl Prepared {
         let size = node_of.len();
         let world: Vec<u32> = (0..size as u32).filter(|&rank| node_of[rank as usize] == node).collect();
         if let Some(most) = limits::most_processes().filter(|&most| world.len() > most) {
-            return Err(Error::Placement {
+            return Err(Error::Placement(Refusal {
                 seen: format!("{} ranks on {host}, whose kernel has at most {most} processes", world.len()),
                 next: "start fewer ranks, or raise /proc/sys/kernel/pid_max".to_owned(),
-            });
+            }));
         }
         let all = spec.app_of();
         let app_of: Vec<usize> = world.iter().map(|&rank| all[rank as usize]).collect();

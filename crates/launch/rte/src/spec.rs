@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use placement::Placement;
+
 use crate::HostName;
-use crate::binding::Placement;
 
 /// A whole job.
 #[derive(Clone, Debug)]

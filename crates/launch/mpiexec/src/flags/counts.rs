@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use rte::Unit;
-use rte::binding::Map;
+use hardware::Unit;
+use placement::Map;
 
 use super::{Complaint, Flag, count, text};
 use crate::hosts::{self, Malformed};

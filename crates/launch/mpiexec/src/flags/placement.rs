@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use rte::CpuSet;
-use rte::binding::{Bind, Map, Placement};
+use hardware::CpuSet;
+use placement::{Bind, Map, Placement};
 
 use super::{Complaint, Flag, text};
 use crate::options::{JobOptions, Options};

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::Proxy;
-use crate::CpuSet;
+use hardware::CpuSet;
 
 impl Proxy {
     /// `rank` has reported its transports. All ranks of this host have: prints what they are.

@@ -13,7 +13,7 @@ pub fn findings() -> Vec<Finding> {
 
 fn processors() -> Finding {
     let check = "processors";
-    let allowed = rte::CpuSet::allowed().len();
+    let allowed = hardware::CpuSet::allowed().len();
     match Cgroup::own().cpu_quota() {
         Some(quota) if quota < allowed as f64 => Finding::warning(
             check,
@@ -49,7 +49,7 @@ fn open_files() -> Finding {
     let check = "open files";
     let limit = getrlimit(Resource::Nofile);
     let ranks = |most: u64| most.saturating_sub(rte::BESIDES) / rte::FOR_EACH;
-    let processors = rte::CpuSet::allowed().len() as u64;
+    let processors = hardware::CpuSet::allowed().len() as u64;
     match limit.maximum {
         Some(most) if ranks(most) < processors => Finding::problem(
             check,

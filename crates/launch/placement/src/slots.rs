@@ -9,9 +9,8 @@
 //! Packages and cores are counted from 0 among those that the job may use on the host. With `-use-hwthread-cpus` hardware
 //! threads are counted instead of cores. Source: Open MPI's `mpirun(1)` and PRRTE's `prte-map(1)`, section on rank files.
 
+use channel::wire::{wire_enum, wire_struct};
 use hardware::{CpuSet, Topology, Unit};
-
-use crate::wire::{wire_enum, wire_struct};
 
 /// Processors of one rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,7 +93,7 @@ impl Part {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::{decode, encode};
+    use channel::wire::{decode, encode};
     use hardware::sample::Sample;
 
     fn on_sample(name: &str, text: &str, threads_count: bool) -> Result<String, String> {

@@ -1,7 +1,7 @@
 //! Placements on a made-up machine: two packages, two cores each, two threads per core (see
 //! [`Sample::two_packages`]).
 
-use crate::binding::{Bind, Map, MapOptions, Placement};
+use crate::words::{Bind, Map, MapOptions, Placement};
 use hardware::sample::Sample;
 use hardware::{CpuSet, Unit};
 

@@ -1,67 +1,10 @@
-//! Which processors each rank may use: what can be asked for, and how it is worked out.
-//!
-//! A rank is first *mapped* to an object (a socket, a core, …), then *bound* to processors of it. Nothing
-//! asked for: the processors this process may use are split evenly between the ranks, core by core. Of more ranks than
-//! processors, each processor gets the same number, in turn, so that neighbours run at the same time; if that does not
-//! come out even, or under a quota of processor time, no rank is bound.
-//!
-//! Measured with 8 ranks on 2 cores: an exchange with both neighbours 2.9 us; with ranks 0 to 3 on one core and 4 to 7
-//! on the other 3.6; unbound 2.3 to 4.7, as it happens to be.
+//! Works the processors of each rank out.
 
-use std::fmt::Write;
+use std::fmt::{self, Display, Formatter, Write};
 
-use crate::{Error, Slots};
 use hardware::{CpuSet, Topology, Unit};
 
-/// What the user asked for. The default asks for nothing.
-#[derive(Clone, Debug, Default)]
-pub struct Placement {
-    /// `-bind-to`.
-    pub bind: Option<Bind>,
-    /// `-map-by`.
-    pub map: Option<Map>,
-    /// `-rank-by`: number the ranks object by object instead of round robin.
-    pub fill: bool,
-    /// `-cpu-set`: use only these processors.
-    pub cpu_set: Option<CpuSet>,
-    /// `-cpu-list`: processors by rank; ranks that are missing are not bound. Ranks count from 0 on each host.
-    pub by_rank: Vec<Option<CpuSet>>,
-    /// `-bind-to user:LIST`: further ranks begin the list anew.
-    pub by_rank_in_turn: bool,
-    /// `-rankfile`: for each rank of the job.
-    pub by_file: Vec<Slots>,
-    /// `-oversubscribe` / `-nooversubscribe`.
-    pub oversubscribe: Option<bool>,
-    /// `-use-hwthread-cpus`: a processor to count is a hardware thread, not a core.
-    pub threads_count: bool,
-}
-
-/// `-bind-to`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bind {
-    /// Leave the ranks where the system puts them.
-    None,
-    /// To a group of processors; several ranks may share one only if `overload` is set.
-    To {
-        /// The group.
-        unit: Unit,
-        /// `:overload-allowed`.
-        overload: bool,
-        /// `core:2`: so many of them for each rank.
-        count: u32,
-    },
-}
-
-/// `-map-by`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Map {
-    /// Ranks go round robin over these objects.
-    pub unit: Unit,
-    /// `ppr:N:unit`: exactly this many ranks on each object, object by object.
-    pub per_object: Option<u32>,
-    /// `:PE=n`: processors (cores, or threads with `-use-hwthread-cpus`) for each rank.
-    pub per_rank: Option<u32>,
-}
+use crate::words::{Bind, Map, Placement};
 
 /// The result: processors of each rank, and what was found on the way.
 #[derive(Debug, PartialEq, Eq)]
@@ -74,70 +17,23 @@ pub struct BindingPlan {
     pub reason: Option<String>,
 }
 
-impl Bind {
-    /// Reads the argument of `-bind-to`. `None` for what is not known.
-    pub fn parse(text: &str) -> Option<Bind> {
-        let (name, modifiers) = text.split_once(':').unwrap_or((text, ""));
-        let (mut overload, mut count) = (false, 1);
-        for modifier in modifiers.split(',').filter(|m| !m.is_empty()) {
-            match modifier.to_ascii_lowercase().as_str() {
-                "overload-allowed" => overload = true,
-                "no-overload" | "if-supported" | "report" => {}
-                number => count = number.parse().ok().filter(|&n| n > 0)?,
-            }
-        }
-        match name.to_ascii_lowercase().as_str() {
-            "none" => Some(Bind::None),
-            // MPICH's "round robin" over what the system calls processors.
-            "rr" => Some(Bind::To { unit: Unit::Thread, overload, count }),
-            name => Unit::parse(name).map(|unit| Bind::To { unit, overload, count }),
-        }
+/// A placement that cannot be had.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// What contradicts what, or is not there.
+    pub seen: String,
+    /// What to ask for instead.
+    pub next: String,
+}
+
+impl Display for Refusal {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Refusal { seen, next } = self;
+        write!(f, "placing the ranks: not possible as asked\n  seen: {seen}\n  next: {next}")
     }
 }
 
-/// What [`Map::parse`] understood: the mapping and what its modifiers set of other things.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MapOptions {
-    /// The mapping; none for `slot` and its like.
-    pub map: Option<Map>,
-    /// `:OVERSUBSCRIBE`, `:NOOVERSUBSCRIBE`.
-    pub oversubscribe: Option<bool>,
-    /// `:HWTCPUS`.
-    pub threads_count: bool,
-}
-
-impl Map {
-    /// Reads the argument of `-map-by`: `unit[:modifiers]`, `ppr:N:unit[:modifiers]`, `slot[:modifiers]`.
-    /// `None` for what is not known.
-    pub fn parse(text: &str) -> Option<MapOptions> {
-        let lower = text.to_ascii_lowercase();
-        let mut words = lower.split([':', ',']);
-        let mut options = MapOptions::default();
-        let mut map = match words.next()? {
-            "slot" | "seq" | "dist" | "" => None,
-            "ppr" => {
-                let count = words.next()?.parse().ok().filter(|&n| n > 0)?;
-                Some(Map { unit: Unit::parse(words.next()?)?, per_object: Some(count), per_rank: None })
-            }
-            name => Some(Map { unit: Unit::parse(name)?, per_object: None, per_rank: None }),
-        };
-        for word in words {
-            match word {
-                "oversubscribe" => options.oversubscribe = Some(true),
-                "nooversubscribe" => options.oversubscribe = Some(false),
-                "hwtcpus" => options.threads_count = true,
-                "corecpus" | "span" | "nolocal" | "display" | "" => {}
-                _ => {
-                    let count = word.strip_prefix("pe=")?.parse().ok().filter(|&n| n > 0)?;
-                    map = Some(map.unwrap_or(Map { unit: Unit::Core, per_object: None, per_rank: None }));
-                    map.as_mut()?.per_rank = Some(count);
-                }
-            }
-        }
-        options.map = map;
-        Some(options)
-    }
-}
+impl std::error::Error for Refusal {}
 
 impl Placement {
     /// Ranks that `ppr:N:unit` makes on this machine; `None` where it was not asked for.
@@ -157,12 +53,12 @@ impl Placement {
     }
 
     /// The processors of these ranks, by a rank file; `None` where there is none.
-    pub(crate) fn plan_by_file(
+    pub fn plan_by_file(
         &self,
         world: &[u32],
         topology: &Topology,
         quota: Option<f64>,
-    ) -> Result<Option<BindingPlan>, Error> {
+    ) -> Result<Option<BindingPlan>, Refusal> {
         if self.by_file.is_empty() {
             return Ok(None);
         }
@@ -184,12 +80,7 @@ impl Placement {
     }
 
     /// Works out the processors of `size` ranks. `quota` is the processor time that control groups allow.
-    pub(crate) fn plan(
-        &self,
-        size: usize,
-        topology: &Topology,
-        quota: Option<f64>,
-    ) -> Result<BindingPlan, Error> {
+    pub fn plan(&self, size: usize, topology: &Topology, quota: Option<f64>) -> Result<BindingPlan, Refusal> {
         self.check_contradictions()?;
         if topology.allowed().is_empty() {
             return Err(refuse(
@@ -240,7 +131,7 @@ impl Placement {
         }
     }
 
-    fn check_contradictions(&self) -> Result<(), Error> {
+    fn check_contradictions(&self) -> Result<(), Refusal> {
         let pe = self.map.and_then(|map| map.per_rank);
         let clash = match (self.bind, pe) {
             (Some(Bind::None), Some(n)) => Some(format!("-bind-to none and -map-by …:PE={n}")),
@@ -259,7 +150,7 @@ impl Placement {
     }
 
     /// The object of each rank, and the how many-th rank of that object it is.
-    fn places(&self, size: usize, map: Map, topology: &Topology) -> Result<Vec<(CpuSet, usize)>, Error> {
+    fn places(&self, size: usize, map: Map, topology: &Topology) -> Result<Vec<(CpuSet, usize)>, Refusal> {
         let objects = topology.units(map.unit);
         let mut places: Vec<(usize, usize)> = match map.per_object {
             Some(per_object) => {
@@ -289,7 +180,7 @@ impl Placement {
         bind: Option<Bind>,
         map: Option<Map>,
         topology: &Topology,
-    ) -> Result<Vec<CpuSet>, Error> {
+    ) -> Result<Vec<CpuSet>, Refusal> {
         let smallest = if self.threads_count { Unit::Thread } else { Unit::Core };
         let (unit, overload, count) = match bind {
             Some(Bind::To { unit, overload, count }) => (unit, overload, count),
@@ -368,13 +259,13 @@ fn usable(allowed: usize, quota: Option<f64>) -> usize {
     }
 }
 
-fn refuse(seen: impl Into<String>, next: impl Into<String>) -> Error {
-    Error::Placement { seen: seen.into(), next: next.into() }
+fn refuse(seen: impl Into<String>, next: impl Into<String>) -> Refusal {
+    Refusal { seen: seen.into(), next: next.into() }
 }
 
 impl BindingPlan {
     /// For `-report-bindings`: one line per rank.
-    pub(crate) fn report(&self, host: &str, world: &[u32]) -> String {
+    pub fn report(&self, host: &str, world: &[u32]) -> String {
         let mut text = String::new();
         for (rank, cpus) in world.iter().zip(&self.cpus) {
             let _ = match (cpus, &self.reason) {
