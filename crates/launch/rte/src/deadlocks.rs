@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use deadlock::graph::Graph;
+use inquest::Failure;
 use observe::Wait;
 
-use crate::failure::Failure;
 use crate::wire::wire_struct;
 
 /// Time between two looks.

@@ -47,7 +47,6 @@
 //! window. So a window is never closed for long, and a pager that does not read does not hold up the news that a rank
 //! has died.
 
-mod accusations;
 mod cgroup;
 mod closed;
 mod console;
@@ -56,11 +55,9 @@ mod daemon;
 mod deadlocks;
 mod environment;
 mod error;
-mod failure;
 mod foreign;
 mod head;
 mod host_name;
-mod inquest;
 mod limits;
 mod lines;
 mod look;
@@ -79,7 +76,6 @@ mod signals;
 mod spawn;
 mod spawned;
 pub mod spec;
-mod status;
 mod stdin;
 mod summons;
 mod supervisor;

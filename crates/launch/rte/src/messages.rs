@@ -20,13 +20,12 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use inquest::{Culprit, Failure, Status};
 use placement::Placement;
 
 use crate::HostName;
 use crate::deadlocks::WaitSite;
-use crate::failure::{Culprit, Failure};
 use crate::spec::{App, Environment, Inherit, Output, Stdin, Verbosity};
-use crate::status::Status;
 use crate::wire::{Bytes, wire_enum, wire_struct};
 
 /// Keys and values of the key space.
@@ -198,22 +197,12 @@ wire_enum! { Down {
     13 Look(number), 14 NameWaits(ranks), 15 RankFailed(rank), 16 Kill(by, rank),
 } }
 
-wire_enum! { Failure {
-    0 Killed(signal), 1 ExitedInMpi(code), 2 ExitedBeforeInit(code), 3 Exited(code), 4 Abort { code, message },
-    5 Protocol(text), 6 Segment { bytes, left, errno }, 7 Timeout(time), 8 Signalled(signal), 9 Internal(text),
-    10 HostLost { host, ranks, seen }, 11 Output { path, errno },
-    12 NotStarted { what, seen, next, code }, 13 Unreached { rank, places, silent },
-    14 Deadlock { who, lines, waited },
-} }
-
-wire_enum! { Status { 0 Exited(code), 1 Killed(signal), } }
 wire_enum! { Inherit { 0 Usual, 1 All, 2 None, 3 Only(names), } }
 wire_enum! { Stdin { 0 Rank(rank), 1 All, 2 None, } }
 wire_enum! { Verbosity { 0 Quiet, 1 Normal, 2 Verbose, } }
 
 wire_struct! {
     Report { failure, culprit, cause, goes_on }
-    Culprit { rank, also, pid, host, program, place }
     Order {
         job, hosts, mapping, apps, directory, variables, tables, universe_size, placement, report_bindings, output, stdin,
         host_silence, stack_traces, stacks_on_crash, cleanup, survives, launcher, parent, verbosity, outputs,

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use crate::console::Writer;
 use crate::console::name_of;
-use crate::signals;
 
 /// A console whose reader takes nothing for this long is given up.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -57,7 +56,7 @@ fn message(name: &str, signal: i32, bytes: usize) -> String {
     format!(
         "mpiexec: lost output: the reader of {name} takes nothing\n  seen: after {} {bytes} bytes have waited for it \
          for {} s\n  next: see why it has stopped; a terminal goes on after ^Q\n",
-        signals::name(signal),
+        inquest::signal::name(signal),
         PATIENCE.as_secs()
     )
 }

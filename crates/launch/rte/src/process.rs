@@ -11,13 +11,13 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use inquest::Status;
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process, pidfd_open, pidfd_send_signal,
     waitid, waitpid,
 };
 
 use crate::poller::{Poller, Token};
-use crate::status::Status;
 
 /// A process and, where the kernel has them, a descriptor that refers to it whatever happens to the number.
 #[derive(Debug)]

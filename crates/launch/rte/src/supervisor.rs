@@ -280,7 +280,7 @@ impl Supervisor {
             "mpiexec: the proxy process {} of this job was killed\n  seen: {}\n  \
              next: all ranks were ended; start the job again\n",
             self.proxy.pid().as_raw_nonzero(),
-            signals::name(signal)
+            inquest::signal::name(signal)
         );
         let _ = io::stderr().write_all(message.as_bytes());
         Ok(128u8.wrapping_add(signal as u8))

@@ -5,13 +5,13 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
+use inquest::Failure;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use super::Head;
 use crate::console::name_of;
 use crate::console::reopen;
-use crate::failure::Failure;
 use crate::link::CREDIT;
 use crate::messages::Down;
 use crate::poller::{Poller, Token};

@@ -18,12 +18,11 @@ use std::time::{Duration, Instant};
 
 use deadlock::graph::Graph;
 use deadlock::{Does, Found, Rank};
+use inquest::Status;
 
 use super::{Head, Phase};
 use crate::deadlocks::{self, AGAIN, LOOK, WaitSite};
-use crate::failure;
 use crate::messages::Down;
-use crate::status::Status;
 
 /// Hosts for which a look has a second more until the next one: each look asks all.
 const HOSTS_A_SECOND: usize = 32;
@@ -123,7 +122,7 @@ impl Head {
         match watch.settings {
             (_, true) => self.fail(failure, None, None, false),
             _ => {
-                let text = failure::message(&failure, None, 0, None);
+                let text = inquest::message(&failure, None, 0, None);
                 self.note(&text);
             }
         }

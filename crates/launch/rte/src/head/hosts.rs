@@ -5,14 +5,13 @@ use std::net::TcpStream;
 use std::time::Instant;
 
 use connect::{Role, Session, Who};
+use inquest::{Failure, Status};
 
 use super::launch::Launched;
 use super::{Head, Phase};
-use crate::failure::Failure;
 use crate::link::Link;
 use crate::messages::{Down, Up};
 use crate::poller::Token;
-use crate::status::Status;
 use crate::wire::Bytes;
 
 impl Head {
@@ -228,7 +227,7 @@ impl Head {
 
     /// A host is lost, and the job goes on: its ranks have failed.
     fn go_on_without(&mut self, index: usize, failure: &Failure) {
-        self.note(&crate::failure::message(failure, None, 0, None));
+        self.note(&inquest::message(failure, None, 0, None));
         for rank in self.hosts[index].ranks.clone() {
             if self.statuses[rank as usize].replace(Status::Killed(libc::SIGKILL)).is_none() {
                 self.tell_all(&Down::RankFailed(rank));

@@ -27,17 +27,15 @@ use std::net::{TcpListener, TcpStream};
 use std::time::Instant;
 
 use connect::{Acceptor, Protection, Secret};
+use inquest::{Accusations, Failure, Status};
 
-use crate::accusations::Accusations;
 use crate::console::Writer;
-use crate::failure::Failure;
 use crate::link::{self, Link};
 use crate::messages::Order;
 use crate::patience::Patience;
 use crate::poller::{Poller, Token};
 use crate::signals::{self, Events, Set};
 use crate::spec::{JobSpec, Verbosity};
-use crate::status::{self, Status};
 use crate::{Error, tree};
 use console::Input;
 use launch::Launched;
@@ -366,7 +364,7 @@ impl Head {
     fn finish(self) -> u8 {
         tree::end_all();
         match self.verdict.code() {
-            0 if self.spec.survives => status::code_of_survivors(&self.statuses),
+            0 if self.spec.survives => inquest::code_of_survivors(&self.statuses),
             code => code,
         }
     }

@@ -3,11 +3,11 @@
 //! Each host keeps all keys for its own ranks, which never ask further. A barrier brings what was put since the last
 //! one here once for each host, and to all hosts in one message.
 
+use inquest::Status;
 use pmi::wire::Line;
 use pmi::wireup::{self, Gather};
 
 use crate::messages::Pairs;
-use crate::status::Status;
 use pmi::server::Services;
 
 /// What is shared by the hosts of a job.

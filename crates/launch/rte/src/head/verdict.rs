@@ -2,19 +2,17 @@
 //!
 //! A rank that dies on one host makes ranks on others fail, and their reports may be faster. So once something has failed
 //! all hosts are asked for what has happened there, and when all have answered the first failure is known
-//! ([`crate::inquest`]).
+//! ([`inquest`]).
 
 use std::time::{Duration, Instant};
 
+use inquest::{Candidate, Culprit, Failure, Finding, Inquest, Status};
 use rustix::process::Signal;
 
 use super::{Head, Phase};
 use crate::console::Writer;
-use crate::failure::{self, Culprit, Failure};
-use crate::inquest::{Candidate, Finding, Inquest};
 use crate::messages::Down;
 use crate::poller::Token;
-use crate::status::Status;
 
 /// Hosts that have the order to end their ranks have this long to report that they did.
 const TIMEOUT: Duration = Duration::from_secs(15);
@@ -104,7 +102,7 @@ impl Head {
         if goes_on {
             self.verdict.keep_code(failure.code());
             if !std::mem::replace(&mut self.verdict.told, true) {
-                let text = failure::message(&failure, culprit.as_ref(), 0, cause.as_deref());
+                let text = inquest::message(&failure, culprit.as_ref(), 0, cause.as_deref());
                 self.note(&text);
             }
             return;
@@ -123,7 +121,7 @@ impl Head {
     /// Output could not be written, here or on a host. The job goes on, and mpiexec's exit code shows it.
     pub(super) fn lose_output(&mut self, failure: &Failure) {
         self.verdict.keep_code(failure.code());
-        let text = failure::message(failure, None, 0, None);
+        let text = inquest::message(failure, None, 0, None);
         self.note(&text);
     }
 
@@ -135,7 +133,7 @@ impl Head {
         let Candidate { failure, culprit, cause } = candidate;
         let cause = cause.or_else(|| self.cut_between(&failure, culprit.as_ref()?));
         self.verdict.keep_code(failure.code());
-        let text = failure::message(&failure, culprit.as_ref(), others, cause.as_deref());
+        let text = inquest::message(&failure, culprit.as_ref(), others, cause.as_deref());
         mpir::aborting(&text);
         self.note(&text);
         self.end_all();
@@ -144,7 +142,7 @@ impl Head {
     /// Two hosts that do not reach each other, where `culprit` has lost a rank that nothing has happened to: had it failed
     /// by itself, that would have been found.
     fn cut_between(&self, failure: &Failure, culprit: &Culprit) -> Option<String> {
-        let lost = failure::lost(failure)?;
+        let lost = inquest::lost(failure)?;
         let host = |rank: usize| Some(&self.hosts[*self.spec.host_of.get(rank)? as usize]);
         let (here, there) = (host(culprit.rank)?, host(lost)?);
         let answer = [here, there].iter().all(|host| matches!(host.phase, Phase::Running | Phase::Finished));

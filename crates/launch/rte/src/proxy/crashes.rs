@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
+use inquest::Status;
 use places::Resolver;
 
 use super::Proxy;
-use crate::status::Status;
 
 impl Proxy {
     /// Follows the ranks to their ends, if that is wanted.
@@ -35,7 +35,7 @@ impl Proxy {
             return;
         };
         let signal = match state.status {
-            Some(Status::Killed(signal)) => format!(", killed by {}", crate::signals::name(signal)),
+            Some(Status::Killed(signal)) => format!(", killed by {}", inquest::signal::name(signal)),
             _ => String::new(),
         };
         let (number, host) = (self.number(rank), &self.job.host);

@@ -144,7 +144,7 @@ impl Proxy {
         });
         match settings(&sections) {
             Some((_, true)) => self.fail(None, failure),
-            _ => self.note(&crate::failure::message(&failure, None, 0, None)),
+            _ => self.note(&inquest::message(&failure, None, 0, None)),
         }
     }
 }

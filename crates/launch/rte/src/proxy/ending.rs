@@ -6,12 +6,13 @@
 //!               ├─ without init while others wait for it ────────────► end the job
 //!               ├─ otherwise with a code other than 0 ───────────────► remember the code, go on
 //!               └─ otherwise ────────────────────────────────────────► go on
-//!   end the job: once it is known which failure was the first (crate::inquest): SIGTERM to all ranks, after a grace
+//!   end the job: once it is known which failure was the first (inquest): SIGTERM to all ranks, after a grace
 //!   period SIGKILL; processes that are left when the last rank is over are killed by `tree::end_all`.
 //! ```
 
 use std::time::{Duration, Instant};
 
+use inquest::{Candidate, Culprit, Finding, Status, is_ending};
 use live::call_site;
 use places::Resolver;
 use rustix::process::Signal;
@@ -21,13 +22,10 @@ use super::rank::Rank;
 use super::start::StartError;
 use super::suspects::{self, Suspect};
 use super::{Failure, Proxy};
-use crate::failure::{self, Culprit};
-use crate::inquest::{Candidate, Finding, is_ending};
 use crate::limits;
 use crate::outlet::Outlet;
 use crate::poller::Token;
 use crate::spawn;
-use crate::status::Status;
 use crate::traces;
 use crate::tree;
 use pmi::server::Phase;
@@ -177,7 +175,7 @@ impl Proxy {
     fn report_harmless(&mut self, failure: Failure, culprit: Option<Culprit>, cause: Option<String>) {
         match &mut self.up {
             Some(up) => up.failed(failure, culprit, cause, true),
-            None => self.note(&failure::message(&failure, culprit.as_ref(), 0, cause.as_deref())),
+            None => self.note(&inquest::message(&failure, culprit.as_ref(), 0, cause.as_deref())),
         }
     }
 
@@ -201,7 +199,7 @@ impl Proxy {
         if let Some(Finding { candidate, others }) = self.inquest.find(complete, now) {
             let Candidate { failure, culprit, cause } = candidate;
             self.code.get_or_insert(failure.code());
-            let text = failure::message(&failure, culprit.as_ref(), others, cause.as_deref());
+            let text = inquest::message(&failure, culprit.as_ref(), others, cause.as_deref());
             self.note(&text);
             self.end();
         }

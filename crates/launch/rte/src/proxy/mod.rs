@@ -22,13 +22,11 @@ mod wire_up;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
+use inquest::{Accusations, Failure, Inquest};
 use pmi::Segment;
 use rustix::process::{Pid, Signal};
 
-use crate::accusations::Accusations;
 use crate::control::{self, Message, Received};
-use crate::failure::{self, Failure};
-use crate::inquest::Inquest;
 use crate::limits;
 use crate::link::Link;
 use crate::messages::{Report, Up};
@@ -39,7 +37,6 @@ use crate::prepare::Prepared;
 use crate::process::{self, Process};
 use crate::signals::{Events, Set};
 use crate::spec::Verbosity;
-use crate::status;
 use crate::stdin::Forwarder;
 use crate::tree;
 use clock::Clock;
@@ -192,7 +189,7 @@ fn not_set_up(error: &std::io::Error, host: &str, up: Option<(Link, crate::outle
         code: 1,
     };
     match up {
-        None => eprint!("{}", failure::message(&failure, None, 0, None)),
+        None => eprint!("{}", inquest::message(&failure, None, 0, None)),
         // This process has done nothing else, so the kernel has room for the message.
         Some((mut link, _)) => link.send(&Up::Failure(Box::new(Report::of(failure)))),
     }
@@ -318,7 +315,7 @@ impl Proxy {
                 up.finished(self.code);
             } else if self.code.is_none() && self.job.spec.survives {
                 let statuses: Vec<_> = self.ranks.iter().map(|rank| rank.status).collect();
-                self.code = Some(status::code_of_survivors(&statuses));
+                self.code = Some(inquest::code_of_survivors(&statuses));
             }
             self.flush_link();
         }

@@ -3,6 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
+use inquest::Status;
 use pmi::wire::LineBuffer;
 use rustix::io::Errno;
 use rustix::process::{Signal, kill_process_group};
@@ -11,7 +12,6 @@ use crate::lines::{Lines, Prefix};
 use crate::outlet::Outlet;
 use crate::output_file::OutputFile;
 use crate::process::Process;
-use crate::status::Status;
 
 /// An unfinished line (a prompt, a progress bar) passes after this time.
 const PROMPT_DELAY: Duration = Duration::from_millis(100);

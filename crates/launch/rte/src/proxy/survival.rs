@@ -4,11 +4,10 @@
 //! rank that another one does not reach any more is ended first, whatever it does. On several hosts mpiexec brings the
 //! failures into their order.
 
+use inquest::{Failure, is_ending};
 use rustix::process::Signal;
 
 use super::Proxy;
-use crate::failure::{self, Failure};
-use crate::inquest::is_ending;
 use pmi::server::Phase;
 
 impl Proxy {
@@ -34,7 +33,7 @@ impl Proxy {
             }
             _ => self.likely_cause(&failure, Some(rank)),
         };
-        self.note(&failure::message(&failure, Some(&culprit), 0, cause.as_deref()));
+        self.note(&inquest::message(&failure, Some(&culprit), 0, cause.as_deref()));
         if self.server.phase(rank) != Phase::Active {
             return;
         }

@@ -7,19 +7,18 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use inquest::{Culprit, Failure, Status};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::Proxy;
 use super::clock::no_later_than;
 use crate::deadlocks::WaitSite;
-use crate::failure::{Culprit, Failure};
 use crate::link::{self, Link};
 use crate::messages::{Down, Report, Up};
 use crate::poller::{Poller, Token};
 use crate::prepare::Prepared;
 use crate::spec::{Stdin, Tables};
-use crate::status::Status;
 use crate::stdin::Forwarder;
 use crate::tree;
 use crate::wire::Bytes;

@@ -3,12 +3,9 @@
 //! A rank that dies makes others fail: their connections break, they call `MPI_Abort` or exit. Their reports may be faster
 //! than that of its death. So an inquest is open from the first report on, until it has all reports of what had
 //! happened when that report came: each proxy looks after its ranks itself before it answers
-//! (`Proxy::knows_all_ends`), and no time is guessed. Then one failure is chosen.
+//! (`rte`'s proxies do), and no time is guessed. Then one failure is chosen.
 
 use std::time::{Duration, Instant};
-
-use platform::process_stat::Stat;
-use rustix::process::Pid;
 
 use crate::failure::{self, Culprit, Failure};
 
@@ -19,7 +16,7 @@ const MOMENT: Duration = Duration::from_millis(200);
 const SLACK: Duration = Duration::from_millis(1800);
 
 /// A failure that ends the job if no other one is behind it.
-pub(crate) struct Candidate {
+pub struct Candidate {
     pub failure: Failure,
     pub culprit: Option<Culprit>,
     /// What its host knows of the reason.
@@ -40,7 +37,7 @@ impl Candidate {
 }
 
 /// What was reported so far.
-pub(crate) struct Inquest {
+pub struct Inquest {
     /// An answer is waited for so long.
     limit: Duration,
     candidates: Vec<Candidate>,
@@ -49,7 +46,7 @@ pub(crate) struct Inquest {
 }
 
 /// The failure to be reported.
-pub(crate) struct Finding {
+pub struct Finding {
     pub candidate: Candidate,
     /// Ranks that are ended because of it.
     pub others: usize,
@@ -139,26 +136,6 @@ impl Inquest {
             .filter_map(|candidate| candidate.culprit.as_ref())
             .any(|one| one.includes(rank))
     }
-}
-
-/// Whether the process `pid` is about to end: others may see that its connections are closed already, and its parent
-/// does not see its end yet. It has ended once all its threads have.
-pub(crate) fn is_ending(pid: Pid) -> bool {
-    let pid = pid.as_raw_nonzero();
-    if !is_exiting(&format!("/proc/{pid}/stat")) {
-        return false;
-    }
-    let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return false };
-    threads.flatten().all(|thread| is_exiting(&format!("{}/stat", thread.path().display())))
-}
-
-/// Whether the thread with this file has begun to end: it has the flag `PF_EXITING` in the ninth field. One that is gone
-/// has ended.
-fn is_exiting(path: &str) -> bool {
-    const PF_EXITING: u64 = 4;
-    let Ok(stat) = std::fs::read_to_string(path) else { return true };
-    let flags = Stat::parse(&stat).and_then(|stat| stat.number(9));
-    flags.is_some_and(|flags| flags & PF_EXITING != 0)
 }
 
 #[cfg(test)]
@@ -270,17 +247,5 @@ mod tests {
         inquest.add(candidate(0, Failure::Killed(9)), || vec![true; 2]);
         assert!(inquest.find(false, Instant::now()).is_none());
         assert!(inquest.find(false, Instant::now() + inquest.limit).is_some());
-    }
-
-    #[test]
-    fn a_process_that_runs_is_not_ending() {
-        assert!(!is_ending(rustix::process::getpid()));
-        let mut child = std::process::Command::new("true").spawn().unwrap();
-        let pid = Pid::from_child(&child);
-        // A zombie has begun to end.
-        while !is_ending(pid) {
-            std::thread::yield_now();
-        }
-        child.wait().unwrap();
     }
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 /// What was believed so far. Sides have numbers: ranks, or hosts.
 #[derive(Default)]
-pub(crate) struct Accusations(BTreeSet<(u32, u32)>);
+pub struct Accusations(BTreeSet<(u32, u32)>);
 
 impl Accusations {
     /// Side `by` does not reach the side `accused`. Whether it is believed.

@@ -3,11 +3,13 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use crate::signals;
+use channel::wire::{wire_enum, wire_struct};
+
+use crate::signal;
 
 /// Why a job fails.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Failure {
+pub enum Failure {
     /// A signal ended a rank.
     Killed(i32),
     /// A rank exited between init and finalize.
@@ -92,7 +94,7 @@ const DEADLOCK: u8 = 125;
 
 impl Failure {
     /// Exit code of mpiexec for this failure.
-    pub(crate) fn code(&self) -> u8 {
+    pub fn code(&self) -> u8 {
         match self {
             Failure::Killed(signal) | Failure::Signalled(signal) => 128u8.wrapping_add(*signal as u8),
             Failure::ExitedInMpi(code) | Failure::ExitedBeforeInit(code) | Failure::Exited(code) => {
@@ -115,7 +117,7 @@ impl Failure {
 
 /// The rank that failed.
 #[derive(Clone, Debug)]
-pub(crate) struct Culprit {
+pub struct Culprit {
     pub rank: usize,
     /// Ranks that failed in the same way at the same time.
     pub also: Vec<usize>,
@@ -128,7 +130,7 @@ pub(crate) struct Culprit {
 
 impl Culprit {
     /// Whether `rank` is the one, or failed in the same way.
-    pub(crate) fn includes(&self, rank: usize) -> bool {
+    pub fn includes(&self, rank: usize) -> bool {
         self.rank == rank || self.also.contains(&rank)
     }
 
@@ -144,7 +146,7 @@ impl Culprit {
 }
 
 /// Ascending ranks for people: `ranks 0 to 3, 7`.
-pub(crate) fn ranks_in_words(ranks: &[usize]) -> String {
+pub fn ranks_in_words(ranks: &[usize]) -> String {
     let runs = ranks.chunk_by(|a, b| a + 1 == *b).map(|run| match run {
         [one] => one.to_string(),
         [first, second] => format!("{first}, {second}"),
@@ -162,7 +164,7 @@ fn blamed(message: &str) -> Option<usize> {
 }
 
 /// The rank that has been lost, where that is what failed.
-pub(crate) fn lost(failure: &Failure) -> Option<usize> {
+pub fn lost(failure: &Failure) -> Option<usize> {
     match failure {
         Failure::Abort { message, .. } => blamed(message),
         Failure::Unreached { rank, .. } => Some(*rank as usize),
@@ -171,7 +173,7 @@ pub(crate) fn lost(failure: &Failure) -> Option<usize> {
 }
 
 /// The rank that has been lost, where its end explains that.
-pub(crate) fn lost_by_end(failure: &Failure) -> Option<usize> {
+pub fn lost_by_end(failure: &Failure) -> Option<usize> {
     match failure {
         Failure::Abort { message, .. } if pmi::lost::is_closed(message) => blamed(message),
         _ => None,
@@ -179,7 +181,7 @@ pub(crate) fn lost_by_end(failure: &Failure) -> Option<usize> {
 }
 
 /// Whether two failures are the same but for the rank: the same error of the same call, addresses apart.
-pub(crate) fn is_same(one: &Failure, other: &Failure) -> bool {
+pub fn is_same(one: &Failure, other: &Failure) -> bool {
     match (one, other) {
         (Failure::Abort { code: a, message: x }, Failure::Abort { code: b, message: y }) => {
             a == b && without_addresses(x).eq(without_addresses(y))
@@ -198,12 +200,7 @@ fn without_addresses(message: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The message about `failure`. `others` is the number of ranks that are ended because of it.
-pub(crate) fn message(
-    failure: &Failure,
-    culprit: Option<&Culprit>,
-    others: usize,
-    cause: Option<&str>,
-) -> String {
+pub fn message(failure: &Failure, culprit: Option<&Culprit>, others: usize, cause: Option<&str>) -> String {
     let who = match failure {
         Failure::NotStarted { .. } => String::new(),
         Failure::Deadlock { who, .. } => who.clone(),
@@ -232,11 +229,11 @@ pub(crate) fn message(
 fn describe(failure: &Failure) -> (String, String, String) {
     match failure {
         Failure::Killed(signal) => {
-            let name = signals::name(*signal);
+            let name = signal::name(*signal);
             (
                 format!("was killed by signal {signal} ({name})"),
-                meaning(*signal).to_owned(),
-                advice(*signal).to_owned(),
+                signal::meaning(*signal).to_owned(),
+                signal::advice(*signal).to_owned(),
             )
         }
         Failure::ExitedInMpi(code) => (
@@ -252,15 +249,15 @@ fn describe(failure: &Failure) -> (String, String, String) {
         ),
         Failure::Exited(code) => (
             format!("exited with code {code}"),
-            match behind_code(*code) {
+            match signal::behind_code(*code) {
                 Some(signal) => format!(
                     "a shell gives that code where signal {signal} ({}) ended its program: {}",
-                    signals::name(signal),
-                    meaning(signal)
+                    signal::name(signal),
+                    signal::meaning(signal)
                 ),
                 None => "no rank depends on it any more, so the job went on".to_owned(),
             },
-            behind_code(*code).map_or("see the program's own messages above", advice).to_owned(),
+            signal::behind_code(*code).map_or("see the program's own messages above", signal::advice).to_owned(),
         ),
         Failure::Abort { code, message } => abort(*code, message),
         Failure::Protocol(what) => (
@@ -303,7 +300,7 @@ fn describe(failure: &Failure) -> (String, String, String) {
             "raise the limit, or find out where the ranks wait with -get-stack-traces".to_owned(),
         ),
         Failure::Signalled(signal) => (
-            format!("was ended by {}", signals::name(*signal)),
+            format!("was ended by {}", signal::name(*signal)),
             "mpiexec received that signal and passed it on".to_owned(),
             "start the job again".to_owned(),
         ),
@@ -354,14 +351,6 @@ fn describe(failure: &Failure) -> (String, String, String) {
     }
 }
 
-/// The signal behind an exit code of a shell.
-fn behind_code(code: i32) -> Option<i32> {
-    let signal = code - 128;
-    [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGKILL, libc::SIGXCPU, libc::SIGXFSZ]
-        .contains(&signal)
-        .then_some(signal)
-}
-
 /// The lines of a failed call, which the library gives in threes, or what an `MPI_Abort` of the program left.
 fn abort(code: i32, message: &str) -> (String, String, String) {
     let lines: Vec<&str> =
@@ -378,37 +367,15 @@ fn abort(code: i32, message: &str) -> (String, String, String) {
     }
 }
 
-/// What a signal usually means for a program.
-fn meaning(signal: i32) -> &'static str {
-    match signal {
-        libc::SIGSEGV => "it used memory that is not its own",
-        libc::SIGBUS => "it used memory whose page could not be had",
-        libc::SIGABRT => "it aborted itself (a failed assertion, an uncaught exception, a heap error)",
-        libc::SIGFPE => "an integer division by zero or overflow",
-        libc::SIGILL => "an instruction that this processor does not have",
-        libc::SIGPIPE => "it wrote to a pipe without a reader",
-        libc::SIGXCPU => "its limit of processor time is used up",
-        libc::SIGXFSZ => "it wrote a file beyond its limit of file sizes",
-        libc::SIGKILL => "it was killed; the program could not prevent it",
-        _ => "the signal came from outside or from the program itself",
-    }
-}
+wire_enum! { Failure {
+    0 Killed(signal), 1 ExitedInMpi(code), 2 ExitedBeforeInit(code), 3 Exited(code), 4 Abort { code, message },
+    5 Protocol(text), 6 Segment { bytes, left, errno }, 7 Timeout(time), 8 Signalled(signal), 9 Internal(text),
+    10 HostLost { host, ranks, seen }, 11 Output { path, errno },
+    12 NotStarted { what, seen, next, code }, 13 Unreached { rank, places, silent },
+    14 Deadlock { who, lines, waited },
+} }
 
-fn advice(signal: i32) -> &'static str {
-    match signal {
-        libc::SIGSEGV | libc::SIGBUS | libc::SIGFPE => {
-            "compile with -g, run `ulimit -c unlimited`, start again and open the core file with gdb"
-        }
-        libc::SIGILL => "compile for this processor (see -march), or start the job on the right hosts",
-        libc::SIGKILL => {
-            "run `dmesg | tail` and look at the memory limit; ask who else may kill your processes"
-        }
-        libc::SIGPIPE => "see whether mpiexec's output was closed, for example by `head`",
-        libc::SIGXCPU => "raise `ulimit -t`",
-        libc::SIGXFSZ => "raise `ulimit -f`",
-        _ => "see the program's own messages above",
-    }
-}
+wire_struct! { Culprit { rank, also, pid, host, program, place } }
 
 #[cfg(test)]
 mod tests {

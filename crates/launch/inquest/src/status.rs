@@ -1,6 +1,8 @@
 //! How processes end.
 
-use crate::signals;
+use channel::wire::wire_enum;
+
+use crate::signal;
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,10 +26,12 @@ impl Status {
     pub fn describe(self) -> String {
         match self {
             Status::Exited(code) => code.to_string(),
-            Status::Killed(signal) => format!("{} ({})", self.code(), signals::name(signal)),
+            Status::Killed(signal) => format!("{} ({})", self.code(), signal::name(signal)),
         }
     }
 }
+
+wire_enum! { Status { 0 Exited(code), 1 Killed(signal), } }
 
 /// mpiexec's exit code of a job that has gone on without ranks that failed: 0 where a rank has ended well, for failures that the program
 /// has survived do not count; else the code of the first rank that has not.
