@@ -1,7 +1,7 @@
 //! Where a rank has called what it waits in, for people.
 
 use observe::Modules;
-use places::{Place, Resolver};
+use symbols::{Place, Resolver};
 
 /// A call of a program.
 #[derive(Debug, Default)]
@@ -98,7 +98,7 @@ fn is_systems(place: &Place) -> bool {
 mod tests {
     use super::*;
     use observe::Area;
-    use places::Frame;
+    use symbols::Frame;
 
     #[test]
     fn the_functions_of_mpi_are_known_by_their_names() {

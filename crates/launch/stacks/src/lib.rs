@@ -19,7 +19,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use framehop::{CacheNative, FrameAddress, MayAllocateDuringUnwind, Unwinder, UnwinderNative};
-use places::{Place, Resolver};
+use symbols::{Place, Resolver};
 
 pub use follow::{Crashes, follow};
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use inquest::Status;
-use places::Resolver;
+use symbols::Resolver;
 
 use super::Proxy;
 

@@ -116,7 +116,7 @@ impl Proxy {
 
     /// mpiexec has found a dead-lock.
     pub(super) fn name_waits(&mut self, ranks: &[u32]) {
-        let mut resolver = places::Resolver::new();
+        let mut resolver = symbols::Resolver::new();
         let mut sites = Vec::new();
         for (slot, section) in self.sections().iter().enumerate() {
             let rank = self.job.world[slot];
@@ -138,7 +138,7 @@ impl Proxy {
         let now = platform::clock::nanoseconds();
         let dead_sections = dead.iter().filter_map(|&rank| sections.get(rank as usize));
         let waited = dead_sections.map(|section| oldest(&section.waits(), now)).min().unwrap_or_default();
-        let mut resolver = places::Resolver::new();
+        let mut resolver = symbols::Resolver::new();
         let failure = deadlocks::failure(graph, dead, waited, |rank, wait| {
             site_of(&mut resolver, &sections[rank as usize], wait)
         });
@@ -150,7 +150,7 @@ impl Proxy {
 }
 
 /// The call that a rank waits in, and its place.
-fn site_of(resolver: &mut places::Resolver, section: &Section, wait: &observe::Wait) -> (String, String) {
+fn site_of(resolver: &mut symbols::Resolver, section: &Section, wait: &observe::Wait) -> (String, String) {
     let site = call_site::of(resolver, &section.modules(), &wait.frames);
     let place = site.in_words();
     (site.call.unwrap_or_else(|| wait.call.clone()), place)

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use inquest::{Candidate, Culprit, Finding, Status, is_ending};
 use live::call_site;
-use places::Resolver;
 use rustix::process::Signal;
+use symbols::Resolver;
 
 use super::clock::{due, no_later_than};
 use super::rank::Rank;

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use check::findings::{self, Class, Finding};
 use interpose::FUNCTIONS;
-use places::Resolver;
 use serde::{Deserialize, Serialize};
+use symbols::Resolver;
 
 use crate::tables;
 

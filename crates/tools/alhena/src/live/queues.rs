@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use live::{Connection, call_site};
 use observe::live::Entry;
 use observe::{Line, Section, Shown, State};
-use places::Resolver;
 use serde::Serialize;
+use symbols::Resolver;
 
 use super::Which;
 use crate::numbers::{bytes, time};

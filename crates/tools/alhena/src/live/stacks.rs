@@ -3,9 +3,9 @@
 use std::io::{self, Write};
 
 use live::Connection;
-use places::{Place, Resolver};
 use serde::Serialize;
 use stacks::Sampler;
+use symbols::{Place, Resolver};
 
 use super::Which;
 use super::error::Error;

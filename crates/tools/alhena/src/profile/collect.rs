@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use interpose::{FUNCTIONS, clock};
-use places::Resolver;
 use profile::tables::{self, Snapshot, State};
+use symbols::Resolver;
 
 use super::data::{Bin, End, Pair, Rank, Report, Site, SiteOfRank, Sum, VERSION};
 use super::error::Error;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use interpose::FUNCTIONS;
-use places::Resolver;
+use symbols::Resolver;
 use trace::events::{self, Event, FIXED, Kind, MAGIC, NONE, Snapshot};
 
 use super::clocks::Clocks;

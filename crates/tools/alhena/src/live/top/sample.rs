@@ -5,8 +5,8 @@ use std::time::Duration;
 use live::call_site::{self, CallSite};
 use live::{Connection, Description};
 use observe::{Figures, Section, State};
-use places::{Place, Resolver};
 use stacks::Sampler as Stacks;
+use symbols::{Place, Resolver};
 
 use crate::live::process::{self, Process};
 

@@ -1,4 +1,4 @@
-//! Names of places in programs: what file and line an address is of, outside of the process that it came from.
+//! What stands at an address of a program: function, file and line, outside of the process that it came from.
 //!
 //! An address means nothing once its process is gone; an offset in a file does ([`Resolver::place`]). What is named depends on
 //! what is there:
@@ -201,7 +201,7 @@ mod tests {
 
     /// Builds a program with these flags; its path and the address of `inner` in it.
     fn program(name: &str, flags: &[&str]) -> (PathBuf, u64) {
-        let folder = std::env::temp_dir().join(format!("alhena-places-{}", std::process::id()));
+        let folder = std::env::temp_dir().join(format!("alhena-symbols-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let (source, program) = (folder.join(format!("{name}.c")), folder.join(name));
         std::fs::write(
