@@ -1,14 +1,11 @@
 //! `alhena`: what is installed, how fast it is, and how fast it would be on another machine.
 #![forbid(unsafe_code)]
 
-mod bench;
 mod check;
 mod doctor;
-mod drawing;
 mod info;
 mod live;
 mod numbers;
-mod prefix;
 mod profile;
 mod ranks;
 mod simulate;

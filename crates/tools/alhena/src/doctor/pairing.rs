@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use bench::prefix;
+
 use super::finding::Finding;
-use crate::prefix;
 
 /// The library's file.
 const LIBRARY: &str = "libmpi_abi.so.1";

@@ -11,7 +11,7 @@ const NAMED: usize = 4;
 
 /// What there is to say where this installation came as a wheel.
 pub fn findings() -> Vec<Finding> {
-    crate::prefix::of_this_program().map_or_else(Vec::new, |prefix| examine(&prefix))
+    bench::prefix::of_this_program().map_or_else(Vec::new, |prefix| examine(&prefix))
 }
 
 fn examine(prefix: &Path) -> Vec<Finding> {

@@ -10,10 +10,10 @@ use std::error::Error;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use bench::prefix;
 use clap::Args;
 use mca::{Param, Registry, Values};
 
-use crate::prefix;
 use report::Report;
 
 /// What to show.

@@ -4,13 +4,13 @@ use std::error::Error;
 use std::time::Instant;
 
 use clap::Args;
+use figures::curves::{Curve, Over, Panel};
 use serde::Serialize;
 use sim::experiments::{AmgPart, AmgWork, LAMMPS_COMPUTE, LAMMPS_PAPER, allreduce_algorithms, amg, lammps};
 
 use super::machine::{CostTable, Machine};
 use super::output::{Output, row};
 use super::progress;
-use crate::bench::picture::{Curve, Over, Panel};
 
 /// A skeleton of LAMMPS.
 #[derive(Args)]

@@ -9,11 +9,11 @@ use std::error::Error;
 use clap::Args;
 use dr::{Config, PathConfig, Time};
 use dr_mock::{Crowd, Cut, Faults, MICROSECOND, MILLISECOND, Repair, SECOND, World};
+use figures::aligned;
+use figures::curves::{Curve, Over, Panel};
 use serde::Serialize;
 
 use super::output::{Output, row};
-use crate::bench::picture::{Curve, Over, Panel};
-use crate::bench::table;
 
 /// Data reliability under faults.
 #[derive(Args)]
@@ -127,12 +127,9 @@ impl DataReliability {
             self.ranks,
             self.bytes,
             self.retry_us,
-            table::aligned(&many(&figures.many))
+            aligned(&many(&figures.many))
         );
-        println!(
-            "what paths and peers do, and what follows\n{}",
-            table::aligned(&of_troubles(&figures.troubles))
-        );
+        println!("what paths and peers do, and what follows\n{}", aligned(&of_troubles(&figures.troubles)));
         let title = format!(
             "losses: {} messages each way, {} runs of each case; efficiency is the time without losses over that with them",
             self.messages, self.seeds

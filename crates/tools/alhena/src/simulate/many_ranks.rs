@@ -6,6 +6,8 @@ use std::time::Instant;
 use clap::Args;
 use coll::Coll;
 use coll::tuned::Choice;
+use figures::curves::{Curve, Over, Panel};
+use figures::significant;
 use serde::Serialize;
 use sim::Setup;
 use sim::experiments::{
@@ -15,8 +17,6 @@ use sim::experiments::{
 use super::machine::{CostTable, Machine};
 use super::output::{Output, row};
 use super::progress;
-use crate::bench::picture::{Curve, Over, Panel};
-use crate::bench::table::significant;
 
 /// The job.
 #[derive(Args, Clone, Debug)]

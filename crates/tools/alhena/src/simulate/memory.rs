@@ -3,12 +3,12 @@
 use std::error::Error;
 
 use clap::Args;
+use figures::curves::{Curve, Over, Panel};
 use serde::Serialize;
 use sim::experiments::{Pattern, Registered, SendMethod, registered};
 
 use super::machine::{CostTable, Machine};
 use super::output::{Output, row};
-use crate::bench::picture::{Curve, Over, Panel};
 
 const PATTERNS: [(Pattern, &str); 3] = [
     (Pattern::AllToAll, "all to all"),

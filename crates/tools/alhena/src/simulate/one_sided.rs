@@ -4,6 +4,8 @@ use std::error::Error;
 use std::io::Write;
 
 use clap::Args;
+use figures::curves::{Curve, Over, Panel};
+use figures::significant;
 use serde::Serialize;
 use sim::Interface;
 use sim::experiments::{Contender, Measure, gather, one_sided};
@@ -11,8 +13,6 @@ use sim::programs::Calls;
 
 use super::machine::{CostTable, Machine};
 use super::output::{Output, row};
-use crate::bench::picture::{Curve, Over, Panel};
-use crate::bench::table::significant;
 
 /// Puts and gets of the light interface, of MPI, and two-sided messages.
 #[derive(Args)]

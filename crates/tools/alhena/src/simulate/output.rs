@@ -1,15 +1,12 @@
 //! Where results go: a table, a file, a picture.
 
 use std::error::Error;
-use std::fs;
 use std::path::PathBuf;
 
 use clap::Args;
+use figures::aligned;
+use figures::curves::{self, Panel};
 use serde::Serialize;
-
-use crate::bench::error::Error as WriteError;
-use crate::bench::picture::{self, Panel};
-use crate::bench::table;
 
 /// Files to write besides the table.
 #[derive(Args, Clone, Debug)]
@@ -28,16 +25,15 @@ impl Output {
         &self,
         title: &str,
         rows: &[Vec<String>],
-        figures: &T,
+        results: &T,
         panels: &[Panel],
     ) -> Result<(), Box<dyn Error>> {
-        println!("{title}\n{}", table::aligned(rows));
+        println!("{title}\n{}", aligned(rows));
         if let Some(path) = &self.json {
-            let text = serde_json::to_string_pretty(figures)? + "\n";
-            fs::write(path, text).map_err(|error| WriteError::Write { path: path.clone(), error })?;
+            figures::write_json(path, results)?;
         }
         if let Some(stem) = &self.picture {
-            picture::draw(stem, panels)?;
+            curves::draw(stem, panels)?;
         }
         Ok(())
     }

@@ -3,13 +3,13 @@
 use std::error::Error;
 
 use clap::Args;
+use figures::curves::{Curve, Over, Panel};
 use serde::Serialize;
 use sim::experiments::{latency, raw_latency};
 use sim::raw::Carrier;
 
 use super::machine::{CostTable, Machine};
 use super::output::{Output, row};
-use crate::bench::picture::{Curve, Over, Panel};
 
 /// Messages by the calls of uGNI, and by MPI.
 #[derive(Args)]

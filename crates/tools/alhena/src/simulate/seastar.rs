@@ -3,6 +3,8 @@
 use std::error::Error;
 
 use clap::{Args, ValueEnum};
+use figures::curves::{Curve, Over, Panel};
+use figures::significant;
 use serde::Serialize;
 use sim::seastar::applications::{self, ALLREDUCES, Application, Job};
 use sim::seastar::experiments::{bandwidth, latency, nic_use, raw_bandwidth, raw_latency};
@@ -10,8 +12,6 @@ use sim::seastar::paper;
 use sim::seastar::{Machine, Mode, System};
 
 use super::output::{Output, percent, row};
-use crate::bench::picture::{Curve, Over, Panel};
-use crate::bench::table::significant;
 
 /// The message layers over Portals on Red Storm and on the XT4.
 #[derive(Args)]

@@ -3,14 +3,14 @@
 use std::error::Error;
 
 use clap::Args;
+use figures::curves::{Curve, Over, Panel};
+use figures::significant;
 use serde::Serialize;
 use sim::experiments::{bandwidth, latency};
 use sim::paper::{self, MPICH2_POINTS, POINTS, Point};
 
 use super::machine::{CostTable, Machine};
 use super::output::{Output, percent, row};
-use crate::bench::picture::{Curve, Over, Panel};
-use crate::bench::table::significant;
 
 /// Bytes in NetPIPE's megabyte, in which the paper gives bandwidths.
 const MIB: f64 = 1048576.0;

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use figures::drawing::{self, BLUE, Error, FONT, Filled, INK, ORANGE, Picture};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::FontStyle;
@@ -9,7 +10,6 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::page;
 use super::table::{Row, Table};
-use crate::drawing::{self, BLUE, Error, FONT, Filled, INK, ORANGE, Picture};
 use crate::numbers;
 
 /// Bars at most; the JSON and the page have all ranks.
