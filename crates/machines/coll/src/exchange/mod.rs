@@ -20,10 +20,8 @@ mod slots;
 
 pub use parts::{Parts, TOO_LONG};
 pub use place::{Operands, Participant};
-pub use plan::{ExchangePlan, NoPlaces, Places, Take, Tell};
-pub use prefix::Prefix;
-use prefix::fits;
-pub use slots::Slots;
+pub use plan::{ExchangePlan, Meeting, NoPlaces, Places, Prefix, Take};
+pub use slots::{Slots, Tell};
 
 use core::ops::Range;
 
@@ -31,15 +29,6 @@ use abi::Result;
 use mem::UserMem;
 
 use crate::schedule::Slot;
-
-/// How the processes of an exchange wait for each other.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Meeting {
-    /// Each sees the slots that it wants, one by one.
-    Slots,
-    /// The last one to come sets a release flag for all. Where not all wait for all, as [`Meeting::Slots`].
-    Flag,
-}
 
 /// An exchange on its way.
 #[derive(Debug)]

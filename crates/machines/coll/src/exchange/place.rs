@@ -4,7 +4,8 @@ use core::ops::Range;
 
 use mem::UserMem;
 
-use super::{ExchangePlan, Meeting, Prefix, Take, Tell, fits};
+use super::prefix::fits;
+use super::{ExchangePlan, Meeting, Prefix, Take, Tell};
 
 /// Bytes of a block from which to copy two runs around it is faster than to copy it, too.
 const KEPT_FROM: usize = 256;

@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use mem::UserMem;
 
-use super::{Meeting, Prefix};
+use super::Tell;
 
 /// What a process does in a collective: what it publishes, whose slots it waits for, and what it takes out of them. `K`
 /// is the loop of a reduction, `P` names where blocks of different sizes lie.
@@ -32,17 +32,13 @@ pub struct ExchangePlan<'a, K, P> {
     pub in_place: bool,
 }
 
-/// The processes that wait for a slot.
+/// How the processes of an exchange wait for each other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Tell {
-    /// No other process.
-    None,
-    /// One process.
-    One(usize),
-    /// The members after the own one.
-    After,
-    /// All of them.
-    All,
+pub enum Meeting {
+    /// Each sees the slots that it wants, one by one.
+    Slots,
+    /// The last one to come sets a release flag for all. Where not all wait for all, as [`Meeting::Slots`].
+    Flag,
 }
 
 /// What is done with the slots wanted; `offset` is the first byte wanted of each.
@@ -87,6 +83,19 @@ pub enum Take<'a, K, P> {
     },
     /// What the members before combine to.
     Prefix(Prefix<K>),
+}
+
+/// A prefix that is wanted.
+#[derive(Clone, Copy, Debug)]
+pub struct Prefix<K> {
+    /// The loop of the operation.
+    pub kernel: K,
+    /// Number of elements.
+    pub count: u64,
+    /// Room for them.
+    pub into: UserMem,
+    /// The own data is part of the result.
+    pub with_own: bool,
 }
 
 impl<K: Copy, P> Clone for Take<'_, K, P> {

@@ -15,7 +15,7 @@
 
 use mem::UserMem;
 
-use super::{Exchange, Places, Slots, Tell};
+use super::{Exchange, Places, Prefix, Slots, Tell};
 use crate::schedule::Slot;
 use crate::shared::{MEDIUM, SHORT};
 
@@ -23,19 +23,6 @@ use crate::shared::{MEDIUM, SHORT};
 #[inline(always)]
 pub fn fits(bytes: usize) -> bool {
     2 * bytes <= SHORT || bytes > SHORT && 2 * bytes <= MEDIUM
-}
-
-/// What is wanted.
-#[derive(Clone, Copy, Debug)]
-pub struct Prefix<K> {
-    /// The loop of the operation.
-    pub kernel: K,
-    /// Number of elements.
-    pub count: u64,
-    /// Room for them.
-    pub into: UserMem,
-    /// The own data is part of the result.
-    pub with_own: bool,
 }
 
 impl<S: Slots, P: Places> Exchange<'_, S, P> {

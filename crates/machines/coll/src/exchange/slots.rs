@@ -2,7 +2,6 @@
 
 use mem::UserMem;
 
-use super::Tell;
 use crate::schedule::Slot;
 
 /// The slots of one area as one of its processes sees them, with the promises of [`crate::shared`].
@@ -53,4 +52,17 @@ pub trait Slots {
 
     /// `into = left op right` on `count` elements; `into` is one of the others or overlaps neither.
     fn combine(&mut self, kernel: Self::Kernel, into: UserMem, left: UserMem, right: UserMem, count: u64);
+}
+
+/// The processes that wait for a slot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Tell {
+    /// No other process.
+    None,
+    /// One process.
+    One(usize),
+    /// The members after the own one.
+    After,
+    /// All of them.
+    All,
 }

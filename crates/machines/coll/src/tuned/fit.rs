@@ -2,7 +2,8 @@
 
 use core::fmt;
 
-use super::{Forced, MOST_SEGMENTS, Placement, Query, WIDE, bounce_segments};
+use super::choice::{MOST_SEGMENTS, bounce_segments};
+use super::query::{Forced, Placement, Query, WIDE};
 use crate::algorithms::registry::{Algorithm, AlgorithmId, Memory};
 use crate::params::Coll;
 use crate::shared::{MOST_PARTS, PAYLOAD, SLOT_PAYLOAD};

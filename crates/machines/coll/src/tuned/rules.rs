@@ -1,6 +1,6 @@
 //! Reading rule files: the subset of TOML that `tuned.toml` uses.
 
-use super::{Placement, Query};
+use super::query::{Placement, Query};
 use crate::algorithms::registry::{self, AlgorithmId};
 use crate::params::Coll;
 use core::fmt;
