@@ -19,7 +19,7 @@
 
 enum { ALL = 32 << 20, MOST = (16 << 20) + 1 };
 
-static MPI_File file, plain; /* the same file; nobody sets a view of `plain` */
+static MPI_File file, plain; /* the same file; `plain` gets no view */
 static int raw;
 static _Atomic long *word; /* that all processes share, for the floor of appends */
 static char path[4096];

@@ -281,7 +281,7 @@ static void hints(void)
     MPI_Info_get(used, "no_such_hint", MPI_MAX_INFO_VAL - 1, value, &there);
     all_eq(there, 0, "an unknown one is dropped");
     MPI_Info_get(used, "filename", MPI_MAX_INFO_VAL - 1, value, &there);
-    all_eq(there && !strcmp(value, path), 1, "the name of the file is told");
+    all_eq(there && !strcmp(value, path), 1, "the name of the file is reported");
     MPI_Info_get(used, "mpi_assert_memory_alloc_kinds", MPI_MAX_INFO_VAL - 1, value, &there);
     all_eq(there && !strcmp(value, "system"), 1, "and what memory the program promised to use");
     MPI_Info_get(used, "mpi_memory_alloc_kinds", MPI_MAX_INFO_VAL - 1, value, &there);

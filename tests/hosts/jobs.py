@@ -246,7 +246,7 @@ def streams():
 
 
 def slow_reader():
-    """Somebody who does not read stops the ranks' output, and nothing else."""
+    """A reader that stops reading stops the ranks' output, and nothing else."""
     process = start("-n", 4, RANK, "0:lines=20000", "3:signal=9", "sleep=60000")
     time.sleep(1)
     result = finish(process)

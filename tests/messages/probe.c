@@ -30,7 +30,7 @@ static void probes(void)
     MPI_Probe(1, 11, MPI_COMM_WORLD, &probed);
     CHECK_EQ(count_of(&probed), LONG, "a probe knows the length of a long message");
     MPI_Iprobe(1, 12, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
-    CHECK_EQ(flag, 0, "a probe for a tag that nobody used finds nothing");
+    CHECK_EQ(flag, 0, "a probe for a tag that no message has finds nothing");
     MPI_Probe(1, MPI_ANY_TAG, MPI_COMM_WORLD, &probed);
     CHECK_EQ(probed.MPI_TAG, 1, "a probe for any tag finds the first message");
     MPI_Recv(buffer, LONG, MPI_CHAR, probed.MPI_SOURCE, probed.MPI_TAG, MPI_COMM_WORLD, &received);

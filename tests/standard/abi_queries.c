@@ -40,7 +40,7 @@ static void fortran(void)
     CHECK_EQ(MPI_Abi_set_fortran_info(info), MPI_ERR_ABI, "it can be set once");
     MPI_Info_free(&info);
     MPI_Abi_get_fortran_info(&info);
-    check(info != MPI_INFO_NULL, "it is told back", 0);
+    check(info != MPI_INFO_NULL, "it comes back", 0);
     MPI_Info_free(&info);
 }
 

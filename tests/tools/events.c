@@ -103,7 +103,7 @@ static void messages(MPI_T_event_registration registration)
     CHECK_EQ(MPI_T_event_register_callback(registration, MPI_T_CB_REQUIRE_NONE, MPI_INFO_NULL, &data, on_message),
              MPI_SUCCESS, "MPI_T_event_register_callback");
     message(100);
-    CHECK_EQ(seen.calls, 1, "an unexpected message is told");
+    CHECK_EQ(seen.calls, 1, "an unexpected message is reported");
     CHECK_EQ(seen.source == 0 && seen.tag == 77 && seen.bytes == 100, 1, "with source, tag and length");
     memcpy(&tag, seen.copy + 4, sizeof tag);
     CHECK_EQ(tag, 77, "a copy has all fields");
@@ -111,7 +111,7 @@ static void messages(MPI_T_event_registration registration)
     check(seen.time > 0, "and the time", (long)seen.time);
     MPI_T_event_register_callback(registration, MPI_T_CB_REQUIRE_NONE, MPI_INFO_NULL, NULL, NULL);
     message(100);
-    CHECK_EQ(seen.calls, 1, "without its callback nothing is told");
+    CHECK_EQ(seen.calls, 1, "without its callback nothing is reported");
 }
 
 static void communicators(void)
@@ -127,7 +127,7 @@ static void communicators(void)
     MPI_Comm_free(&copy);
     MPI_Barrier(MPI_COMM_WORLD);
     message(1);
-    CHECK_EQ(made, 1, "a communicator that is made is told");
+    CHECK_EQ(made, 1, "a communicator that is made is reported");
     CHECK_EQ(gone, 1, "and one that is freed");
     MPI_T_event_handle_free(created, NULL, NULL);
     MPI_T_event_handle_free(freed, NULL, NULL);
@@ -148,7 +148,7 @@ int main(int argc, char **argv)
     messages(registration);
     communicators();
     CHECK_EQ(MPI_T_event_handle_free(registration, &released, on_free), MPI_SUCCESS, "MPI_T_event_handle_free");
-    CHECK_EQ(released, 1, "a freed registration is told");
+    CHECK_EQ(released, 1, "a freed registration is reported");
     CHECK_EQ(MPI_T_event_handle_free(registration, NULL, NULL), MPI_T_ERR_INVALID_HANDLE, "it cannot be freed twice");
     MPI_Finalize();
     MPI_T_finalize();

@@ -152,7 +152,7 @@ static void computing_target(void)
         snprintf(name, sizeof name, "%s/%d", directory, rank);
         close(open(name, O_CREAT | O_WRONLY, 0600));
     }
-    check_all(waited < 60000, "a target that computes delays nobody");
+    check_all(waited < 60000, "a target that computes delays no other rank");
 }
 
 /* NOCHECK: no lock is taken, and none is given back. */

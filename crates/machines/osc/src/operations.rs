@@ -318,7 +318,7 @@ mod tests {
         assert_eq!((here, all.take(good), all.take(bad)), ([1, 2, 3, 4], Some(Ok(())), Some(Err(WRONG))));
         assert_eq!(all.take_failure(Some(1)), Ok(()), "the failure is another rank's");
         assert_eq!(all.take_failure(Some(2)), Err(WRONG));
-        assert_eq!(all.take_failure(None), Ok(()), "it is told once");
+        assert_eq!(all.take_failure(None), Ok(()), "it is reported once");
     }
 
     #[test]
