@@ -2,6 +2,7 @@
 import os
 import random
 import signal
+import tempfile
 import time
 
 import harness
@@ -32,14 +33,15 @@ def ranks(proxy):
 
 
 def shared_objects():
-    return {name for name in os.listdir("/dev/shm")} if os.path.isdir("/dev/shm") else set()
+    return {name for name in os.listdir("/dev/shm") if "alhena" in name} if os.path.isdir("/dev/shm") else set()
 
 
 def one_round(victim):
     """Starts a job whose ranks leave children of all kinds, kills `victim`; returns how long the rest lived."""
-    files, shared = set(os.listdir("/tmp")), shared_objects()
+    # Other jobs of this host have files and shared objects, too: this one's are in a folder of its own, or have the name.
+    folder, shared = tempfile.mkdtemp(dir=harness.work), shared_objects()
     process = start("-n", 4, RANK, "0:fork", "1:daemon", "init", "barrier", "print=ready\n", "0:daemon", "sleep=100000",
-                    "finalize")
+                    "finalize", env={"TMPDIR": folder})
     # Some rounds strike while the job is still starting.
     if random.random() < 0.7:
         wait_until(lambda: len(leftovers()) >= 8, "the job to start")
@@ -56,7 +58,7 @@ def one_round(victim):
     expect(result.code not in (0, None), result)
     expect(victim == "mpiexec" or result.err.count("next:") == 1, result)
     expect(shared_objects() <= shared, "a shared-memory object was left")
-    left = {name for name in os.listdir("/tmp") if "alhena" in name} - files
+    left = os.listdir(folder)
     expect(not left, f"files were left: {left}")
     return seconds
 
