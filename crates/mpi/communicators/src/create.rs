@@ -113,7 +113,7 @@ pub fn create(t: &mut Token, comm: abi::Comm, group: abi::Group, new: &mut abi::
             }
             part
         };
-        open(t, part, (!inter).then_some(comm))
+        open(t, part, Some(comm))
     })?;
     Ok(())
 }
@@ -336,12 +336,20 @@ pub fn free_inner(t: &mut Token, inner: abi::Comm) {
 }
 
 /// Puts a new communicator into the table and gives it an area if it can have one; as [`collectives::share_area`], to be
-/// called by all its processes.
-pub(super) fn open(t: &mut Token, comm: Comm, of: Option<abi::Comm>) -> Result<abi::Comm> {
+/// called by all its processes. Those of `parent`, of which it is made, may have left the call with an error.
+pub(super) fn open(t: &mut Token, mut comm: Comm, parent: Option<abi::Comm>) -> Result<abi::Comm> {
+    comm.parent = parent;
     let new = add_comm(&mut t.lock(), comm)?;
+    let is_group = |&parent: &abi::Comm| t.lock().comm(parent).is_ok_and(|parent| !parent.is_inter());
+    let of = parent.filter(is_group);
     let shared = collectives::share_area(t, new, of);
-    // Another process has the communicator already, and has revoked it: it is there, and calls on it fail.
-    let is_revoked = t.lock().comm(new).is_ok_and(|comm| comm.is_revoked);
+    let is_revoked = {
+        let mut state = t.lock();
+        let made = state.comms.get_mut(new)?;
+        made.parent = None;
+        // Another process has the communicator already, and has revoked it: it is there, and calls on it fail.
+        made.is_revoked
+    };
     if let Err(error) = shared
         && !is_revoked
     {

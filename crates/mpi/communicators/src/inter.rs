@@ -371,7 +371,7 @@ fn part(t: &mut Token, comm: abi::Comm, (color, key): (i32, i32), id: u32) -> Re
     let mut part = Comm::new(id, group, rank, errhandler);
     part.make_inter(remote);
     drop(state);
-    open(t, part, None)
+    open(t, part, Some(comm))
 }
 
 /// `MPI_Intercomm_merge`: the group that gives `high` comes second; on a tie the one whose first process has the
@@ -403,5 +403,5 @@ fn merged(t: &mut Token, comm: abi::Comm, high: i32, id: u32) -> Result<abi::Com
     let group = Arc::new(Group::new(peers.into(), state.me()).of_session(old.session));
     let rank = group.rank.unwrap_or(0);
     drop(state);
-    open(t, Comm::new(id, group, rank, errhandler), None)
+    open(t, Comm::new(id, group, rank, errhandler), Some(comm))
 }

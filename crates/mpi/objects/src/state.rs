@@ -221,6 +221,10 @@ impl State {
         if comm.is_revoked {
             return Some(REVOKED);
         }
+        // A process that has left the call that makes it does not come.
+        if let Some(Err(error)) = comm.parent.map(|parent| self.check_whole(parent)) {
+            return Some(error);
+        }
         let awaited = awaited.and_then(|rank| comm.addressed().get(rank));
         let is_missed = |peer: &Peer| awaited == Some(&peer.0) || !self.has_left(*peer);
         self.lost.iter().any(|peer| comm.contains(*peer) && is_missed(peer)).then_some(LOST)

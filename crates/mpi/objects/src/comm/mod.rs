@@ -57,6 +57,8 @@ pub struct Comm {
     pub duplicates: u32,
     /// The session that the communicator comes from; `None` in the world model.
     pub session: Option<abi::Session>,
+    /// The communicator of which it is made, until it is.
+    pub parent: Option<abi::Comm>,
     /// A process has revoked it: nothing is in `peers` any more.
     pub is_revoked: bool,
     /// Failures that the program has acknowledged, of those that are known.
@@ -98,6 +100,7 @@ impl Comm {
             slot: Slot::NONE,
             partitions: 0,
             duplicates: 0,
+            parent: None,
             is_revoked: false,
             acknowledged: 0,
             agreements: 0,
