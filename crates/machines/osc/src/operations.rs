@@ -267,6 +267,11 @@ impl Operations {
         failure.map_or(Ok(()), |(_, error)| Err(error))
     }
 
+    /// The rank that an operation is on, if it is not over.
+    pub fn target(&self, token: u64) -> Option<u32> {
+        self.records.get(key(token)?).map(|record| record.rank)
+    }
+
     /// What has become of a claimed operation, once; `None`: it is not over.
     pub fn take(&mut self, token: u64) -> Option<Result<()>> {
         let record = key(token).and_then(|key| self.records.get(key));
@@ -311,11 +316,12 @@ mod tests {
         let bad = get(&mut all, 2, &mut there, 1, true);
         assert!(all.are_due(Some(1)) && all.are_due(Some(2)) && !all.are_due(Some(0)));
         all.fetched(1, good, 2, &[3, 4]);
-        assert_eq!(all.take(good), None);
+        assert_eq!((all.take(good), all.target(good)), (None, Some(1)));
         all.fetched(1, good, 0, &[1, 2]);
         all.refused(2, bad, WRONG, WRONG);
         assert!(!all.are_due(None));
         assert_eq!((here, all.take(good), all.take(bad)), ([1, 2, 3, 4], Some(Ok(())), Some(Err(WRONG))));
+        assert_eq!(all.target(good), None);
         assert_eq!(all.take_failure(Some(1)), Ok(()), "the failure is another rank's");
         assert_eq!(all.take_failure(Some(2)), Err(WRONG));
         assert_eq!(all.take_failure(None), Ok(()), "it is reported once");

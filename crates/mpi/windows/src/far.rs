@@ -428,7 +428,7 @@ impl Operation<State> for Pending {
             let State { tables, p2p, .. } = state;
             // The caller that freed the window got the outcome there.
             let window = WINDOWS.get_mut(tables).get_mut(self.win).ok();
-            self.result = window.map_or(Some(Ok(())), |window| window.take(&mut p2p.bml, self.token));
+            self.result = window.map_or(Some(Ok(())), |window| window.take(p2p, self.token));
         }
         self.result.is_some()
     }
@@ -442,12 +442,17 @@ impl Operation<State> for Pending {
 }
 
 impl Window {
-    /// What has become of an operation that a request stands for, once.
-    fn take(&mut self, bml: &mut Bml, token: u64) -> Option<Result<()>> {
+    /// What has become of an operation that a request stands for, once. While it is not over, the end of its target is looked for.
+    fn take(&mut self, p2p: &mut P2p, token: u64) -> Option<Result<()>> {
         if let Some(rank) = self.far.as_ref().and_then(|far| far.network.put(token)) {
-            self.is_flushed(bml, Some(rank));
+            self.is_flushed(&mut p2p.bml, Some(rank));
         }
-        self.far.as_mut().map_or(Some(Ok(())), |far| far.operations.take(token))
+        let Some(far) = &mut self.far else { return Some(Ok(())) };
+        let result = far.operations.take(token);
+        if let (None, Some(rank)) = (result, far.operations.target(token)) {
+            p2p.await_once(self.peer(rank));
+        }
+        result
     }
 }
 
