@@ -39,7 +39,7 @@ enum Topic {
     Gather(one_sided::Gather),
     /// An allreduce by each of the library's algorithms
     Allreduce(many_ranks::Allreduce),
-    /// A halo exchange in a two-dimensional grid
+    /// A halo exchange in a grid of two or three dimensions
     Halo(many_ranks::Halo),
     /// LAMMPS's Lennard-Jones benchmark, weak scaling, beside the paper's figures
     Lammps(applications::Lammps),
