@@ -60,7 +60,7 @@ fn is_ours(path: &Path) -> bool {
 fn is_installed(library: &str) -> bool {
     let own = std::env::current_exe().ok();
     let root = own.as_deref().and_then(Path::parent).and_then(Path::parent);
-    root.is_some_and(|root| root.join(binary::DIRECTORY).join(library).exists())
+    root.is_some_and(|root| crate::look::kind(&root.join(binary::DIRECTORY).join(library)).is_ok())
 }
 
 #[cfg(test)]
