@@ -3,10 +3,11 @@
 
 use abi::{Address, Datatype, Result};
 use ffi::CountArray;
-use pml::Data;
+use pml::{Data, Pattern, SendTo};
 
 use super::{Mode as Completion, allgather, allreduce, alltoall, alltoallv, bcast};
 use messages::p2p::{finish, outcome, pattern, start_both, target};
+use objects::comm::Comm;
 use objects::comm::library_tags::{BETWEEN_GROUPS, LEADERS};
 use objects::domain::Token;
 use objects::memory::{count_array, exposed};
@@ -116,16 +117,28 @@ impl Swap {
             Swap::Groups => (0, BETWEEN_GROUPS),
         }
     }
+
+    /// The way to a rank; `None` for `MPI_PROC_NULL`.
+    fn target(self, comm: &Comm, rank: i32) -> Result<Option<SendTo>> {
+        let (class, tag) = self.place();
+        let to = target(comm, rank, tag)?;
+        Ok(to.map(|to| SendTo { context: to.context | 1, source: to.source | class, ..to }))
+    }
+
+    /// What a rank sends; `None` for `MPI_PROC_NULL`.
+    fn pattern(self, comm: &Comm, rank: i32) -> Result<Option<Pattern>> {
+        let (class, tag) = self.place();
+        let from = pattern(comm, rank, tag)?;
+        Ok(from.map(|from| Pattern { context: from.context | 1, source: from.source | class as i32, ..from }))
+    }
 }
 
 /// Sends words to a rank that receives them by [`swap_words`].
 pub fn tell_words(t: &mut Token, comm: abi::Comm, rank: i32, swap: Swap, words: &mut [u64]) -> Result<()> {
-    let (class, tag) = swap.place();
     let sent = {
         let mut guard = t.lock();
         let state = &mut *guard;
-        let Some(mut to) = target(state.comms.get(comm)?, rank, tag)? else { return Ok(()) };
-        (to.context, to.source) = (to.context | 1, to.source | class);
+        let Some(to) = swap.target(state.comms.get(comm)?, rank)? else { return Ok(()) };
         engine::isend(state, &to, Data::Contiguous(objects::memory::of_words(words)), pml::Mode::Standard)?
     };
     sent.map_or(Ok(()), |id| outcome(&finish(t, id)))
@@ -140,16 +153,13 @@ pub fn swap_words(
     words: &mut [u64],
     answer: &mut [u64],
 ) -> Result<usize> {
-    let (class, tag) = swap.place();
     let (received, sent) = {
         let mut guard = t.lock();
         let state = &mut *guard;
         let comm = state.comms.get(comm)?;
-        let (Some(mut to), Some(mut from)) = (target(comm, rank, tag)?, pattern(comm, rank, tag)?) else {
+        let (Some(to), Some(from)) = (swap.target(comm, rank)?, swap.pattern(comm, rank)?) else {
             return Ok(0);
         };
-        (to.context, to.source) = (to.context | 1, to.source | class);
-        (from.context, from.source) = (from.context | 1, from.source | class as i32);
         let room = Data::Contiguous(objects::memory::of_words(answer));
         let data = Data::Contiguous(objects::memory::of_words(words));
         start_both(state, Some(from), room, Some(to), data)?
