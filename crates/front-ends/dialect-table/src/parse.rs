@@ -61,9 +61,9 @@ fn constant(kind: &str, word: &str) -> Result<Constant, String> {
 /// A constant of ours by its name without `MPI_` or `MPIX_`.
 fn ours(name: &str) -> Option<i64> {
     let standard = abi::ALL.iter().chain(abi::FORMER).map(|constant| (constant.name, constant.value));
-    let beyond = abi::extension::CLASSES.iter().map(|(name, value)| (*name, i64::from(*value)));
+    let beyond = abi::extension::CLASSES.iter().copied().chain([("MPIX_FT", abi::FT)]);
+    let beyond = beyond.map(|(name, value)| (name, i64::from(value)));
     let known = |full: &str| full.strip_prefix("MPI_").or_else(|| full.strip_prefix("MPIX_")) == Some(name);
-    let beyond = beyond.chain([("MPIX_FT", i64::from(abi::FT))]);
     standard.chain(beyond).find(|(full, _)| known(full)).map(|(_, value)| value)
 }
 

@@ -381,6 +381,17 @@ wire_struct! { Culprit { rank, also, pid, host, program, place } }
 mod tests {
     use super::*;
 
+    fn culprit() -> Culprit {
+        Culprit {
+            rank: 3,
+            also: vec![],
+            pid: 77,
+            host: "node7".to_owned(),
+            program: "./a.out".to_owned(),
+            place: String::new(),
+        }
+    }
+
     fn failed_call(buffer: &str) -> Failure {
         let message =
             format!("alhena: MPI_Send(buf={buffer}, dest=77) failed: bad\nalhena: seen: x\nalhena: mend it");
@@ -392,14 +403,8 @@ mod tests {
         let failure = failed_call("0x7ffe10ab");
         assert!(is_same(&failure, &failed_call("0x7ffdcafe")));
         assert!(!is_same(&failure, &failed_call("NULL")));
-        let culprit = Culprit {
-            rank: 3,
-            also: vec![0, 1, 2, 7],
-            pid: 77,
-            host: "a".to_owned(),
-            program: "./p".to_owned(),
-            place: String::new(),
-        };
+        let culprit =
+            Culprit { also: vec![0, 1, 2, 7], host: "a".to_owned(), program: "./p".to_owned(), ..culprit() };
         assert_eq!(
             message(&failure, Some(&culprit), 0, None),
             "mpiexec: ranks 0 to 3, 7 (rank 3: pid 77, ./p on a): MPI_Send(buf=0x7ffe10ab, dest=77) failed: bad\n  \
@@ -409,14 +414,6 @@ mod tests {
 
     #[test]
     fn every_message_has_three_lines() {
-        let culprit = Culprit {
-            rank: 3,
-            also: vec![],
-            pid: 77,
-            host: "node7".to_owned(),
-            program: "./a.out".to_owned(),
-            place: String::new(),
-        };
         for failure in [
             Failure::Killed(9),
             Failure::ExitedInMpi(0),
@@ -441,7 +438,7 @@ mod tests {
                 code: 126,
             },
         ] {
-            let text = message(&failure, Some(&culprit), 3, Some("cosmic rays"));
+            let text = message(&failure, Some(&culprit()), 3, Some("cosmic rays"));
             assert_eq!(text.lines().count(), 3, "{text}");
             assert_ne!(failure.code(), 0, "{failure:?}");
         }
@@ -449,15 +446,7 @@ mod tests {
 
     #[test]
     fn the_message_names_rank_host_and_signal() {
-        let culprit = Culprit {
-            rank: 3,
-            also: vec![],
-            pid: 77,
-            host: "node7".to_owned(),
-            program: "./a.out".to_owned(),
-            place: String::new(),
-        };
-        let text = message(&Failure::Killed(9), Some(&culprit), 1, Some("out of memory"));
+        let text = message(&Failure::Killed(9), Some(&culprit()), 1, Some("out of memory"));
         for part in ["rank 3", "node7", "SIGKILL", "out of memory", "./a.out"] {
             assert!(text.contains(part), "{text}");
         }

@@ -70,7 +70,7 @@ impl Group {
         along: &mut String,
         talk: impl FnOnce(&mut Token, &mut String) -> Result<Offer>,
     ) -> Result<abi::Comm> {
-        let talked = if self.is_root { Some(talk(t, along)) } else { None };
+        let talked = self.is_root.then(|| talk(t, along));
         let bound = talked.as_ref().and_then(|talked| talked.as_ref().ok().cloned());
         let mut text = talked.map_or_else(String::new, |talked| encode(talked, along));
         let made = self.go_on(t, &mut text, along);

@@ -332,11 +332,11 @@ pub fn make_progress(t: &mut Token) {
 #[cold]
 fn look_for_losses(state: &mut State) {
     let now = Instant::now();
-    let is_due = state.next_look.is_some_and(|at| at <= now);
-    if is_due || state.next_look.is_none() {
-        state.next_look = Some(now + LOOK);
+    if state.next_look.is_some_and(|at| now < at) {
+        return;
     }
-    if is_due && state.must_look_for_losses() {
+    let is_first = state.next_look.replace(now + LOOK).is_none();
+    if !is_first && state.must_look_for_losses() {
         state.look_for_losses();
     }
 }
