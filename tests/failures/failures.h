@@ -5,6 +5,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "check.h"
 #include <mpi-ext.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,21 @@ static inline void die(void) {
     kill(getpid(), SIGKILL);
     for (;;)
         pause();
+}
+
+static inline void *death(void *argument) {
+    long moment = (long)argument;
+    struct timespec time = {moment / 1000000, moment % 1000000 * 1000};
+    nanosleep(&time, NULL);
+    die();
+    return NULL;
+}
+
+/* Dies after so many microseconds, wherever the main thread is then. */
+static inline void die_after(long moment) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, death, (void *)moment);
+    pthread_detach(thread);
 }
 
 /* The calling rank says "ok" once for what all ranks of a communicator that live have found good. */

@@ -5,16 +5,7 @@
  *        mpiexec -with-ft ulfm -n N jobs client FILE SEED
  */
 #include "failures.h"
-#include <pthread.h>
 #include <stdio.h>
-
-static void *bomb(void *argument) {
-    long moment = (long)argument;
-    struct timespec time = {moment / 1000000, moment % 1000000 * 1000};
-    nanosleep(&time, NULL);
-    die();
-    return NULL;
-}
 
 /* The name of the server's port, once it is in the file. */
 static void find_port(const char *path, char *port) {
@@ -72,11 +63,8 @@ int main(int argc, char **argv) {
     }
     MPI_Barrier(MPI_COMM_WORLD);
     int dies_here = (int)(random >> 33) % 2 == is_server, doomed = (int)(random >> 35) % size;
-    if (dies_here && doomed == me) {
-        pthread_t thread;
-        pthread_create(&thread, NULL, bomb, (void *)(long)((random >> 40) % 60000));
-        pthread_detach(thread);
-    }
+    if (dies_here && doomed == me)
+        die_after((long)(random >> 40) % 60000);
     int code = MPI_SUCCESS, met = 0;
     for (; code == MPI_SUCCESS; met++) {
         code = is_server ? MPI_Comm_accept(port, info, 0, MPI_COMM_WORLD, &inter)

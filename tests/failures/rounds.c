@@ -3,22 +3,12 @@
  * usage: mpiexec -with-ft ulfm -n N rounds SEED LEAST [ROUNDS]     until LEAST are left, or for so many rounds
  */
 #include "failures.h"
-#include <pthread.h>
 
 static unsigned long state;
 
 static unsigned below(unsigned limit) {
     state = state * 6364136223846793005UL + 1442695040888963407UL;
     return (unsigned)(state >> 33) % limit;
-}
-
-/* Dies after so many microseconds, wherever the main thread is then. */
-static void *bomb(void *argument) {
-    long moment = (long)argument;
-    struct timespec time = {0, moment * 1000};
-    nanosleep(&time, NULL);
-    die();
-    return NULL;
 }
 
 int main(int argc, char **argv) {
@@ -51,9 +41,7 @@ int main(int argc, char **argv) {
                 continue;
             if (now)
                 die();
-            pthread_t thread;
-            pthread_create(&thread, NULL, bomb, (void *)moment);
-            pthread_detach(thread);
+            die_after(moment);
         }
         /* Work that fails somewhere, for some. */
         int failed = 0;

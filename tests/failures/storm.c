@@ -4,19 +4,9 @@
  * usage: mpiexec -with-ft ulfm -n N storm KIND SEED [FILE]     KIND: agree, shrink, collectives, window, spawn, meet, file
  */
 #include "failures.h"
-#include <pthread.h>
 
 static const char *program, *path;
 static int at;
-
-/* Dies after so many microseconds, wherever the main thread is then. */
-static void *bomb(void *argument) {
-    long moment = (long)argument;
-    struct timespec time = {moment / 1000000, moment % 1000000 * 1000};
-    nanosleep(&time, NULL);
-    die();
-    return NULL;
-}
 
 static int agree(MPI_Comm comm) {
     int flag = ~(1 << at % 8), code = MPIX_Comm_agree(comm, &flag);
@@ -234,9 +224,7 @@ int main(int argc, char **argv) {
         doomed |= 1 << who;
         if (who != me)
             continue;
-        pthread_t thread;
-        pthread_create(&thread, NULL, bomb, (void *)moment);
-        pthread_detach(thread);
+        die_after(moment);
     }
     deaths = __builtin_popcount((unsigned)doomed);
     int count = size, rounds = 0;
