@@ -1,5 +1,5 @@
 /* Each rank sends to each, short and long messages, several times, and checks what it gets.
- * usage: everybody [ROUNDS] */
+ * usage: all_pairs [ROUNDS] */
 #include <mpi.h>
 #include <stdlib.h>
 #include "check.h"
