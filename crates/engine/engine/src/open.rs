@@ -4,16 +4,22 @@ use std::sync::Arc;
 
 use bml::{Bml, Joining, NodeMemory, OverPortals, Wants};
 use btl::{Cards, Lines};
+use mtl::Mtl;
+use mtl_ofi::Ofi;
 use mtl_portals::{Device, MpichParams, MtlPortalsParams, PortalsMtl};
 use mtl_shmem::{MtlShmemParams, ShmemMtl};
 use node::Node;
-use pml_cm::Cm;
+use pml_cm::{Cm, Verified};
 use pml_ob1::{Config, Ob1, Ob1Params};
+use sums::{Checksum, Faults, SumParams};
 
 use crate::{Layer, MessageLayer, Network, P2p, Peers, PmlParams};
 
 /// Attempts of an eager send to find room, about a microsecond in all, where the receiver has its own core.
 const EAGER_RETRIES: u32 = 32;
+
+/// What is told of a Portals NIC that has damaged a message.
+const NIC: &str = "portals (a NIC in software)";
 
 impl P2p {
     /// Opens all that leads to the other processes of the job. Returns what those of this node share, too, if the launcher
@@ -27,6 +33,13 @@ impl P2p {
         memory: Option<NodeMemory>,
     ) -> Result<(Option<Arc<Node>>, P2p), Lines> {
         let PmlParams { pml, mtl } = PmlParams::read(values)?;
+        let sums = SumParams::read(values)?;
+        let pml = match (pml, sums.checksum) {
+            (MessageLayer::Ob1, Checksum::Repair) => MessageLayer::Dr,
+            (MessageLayer::Cm, Checksum::Repair) => return Err(repair_under_cm()),
+            (pml, _) => pml,
+        };
+        let verifies = sums.checksum == Checksum::Verify;
         let network = (pml == MessageLayer::Cm).then_some(mtl);
         let peers = Peers::of_job(job.id(), job.size());
         let ob1 = ob1(job, values)?;
@@ -38,6 +51,7 @@ impl P2p {
         let wants = match (pml, matching) {
             (MessageLayer::Dr, _) => Wants::Reliability,
             (_, Some(_)) => Wants::MatchingNic,
+            (_, None) if verifies => Wants::Verification,
             (_, None) => Wants::Transports,
         };
         let transports = Joining::begin(job, values, memory, wants)?;
@@ -47,12 +61,13 @@ impl P2p {
         };
         job.fence()?;
         let layer = match libfabric {
-            Some(joining) => Layer::ofi(Cm::new(joining.open(job)?).map_err(|error| Lines::of(&error))?),
+            Some(joining) => Layer::ofi(cm(joining.open(job)?, job, &sums, Ofi::path)?),
             None => Layer::ob1(ob1),
         };
-        let (node, bml) = transports.open(job, layer.descriptor())?;
+        let (node, mut bml) = transports.open(job, layer.descriptor())?;
+        bml.describe_by(pml_ob1::frame::describe);
         let layer = match bml.portals().zip(matching) {
-            Some((portals, network)) => on_nic(portals, network, values)?,
+            Some((portals, network)) => on_nic(portals, network, values, (job, &sums))?,
             None => layer,
         };
         Ok((node, P2p::new(bml, layer, peers)))
@@ -68,19 +83,55 @@ fn ob1(job: &dyn Cards, values: &mca::Values) -> Result<Ob1, Lines> {
     }))
 }
 
+/// A message layer that lets `network` match; `path` is what is told of it where it has damaged a message.
+fn cm<M: Mtl>(
+    network: M,
+    job: &dyn Cards,
+    sums: &SumParams,
+    path: impl Fn(&M) -> String,
+) -> Result<Cm<M>, Lines> {
+    let verified = match sums.checksum {
+        Checksum::Verify => {
+            let faults = Faults::of(&sums.checksum_faults, job.me().0).map_err(|error| Lines::of(&error))?;
+            let (me, job_id, end, path) = (job.me(), job.id(), job.end(), path(&network));
+            Some(Verified { me, job: job_id, path, faults, end })
+        }
+        Checksum::Off | Checksum::Repair => None,
+    };
+    let cm = Cm::new(network).map_err(|error| Lines::of(&error))?;
+    Ok(match verified {
+        Some(verified) => cm.verified(verified),
+        None => cm,
+    })
+}
+
+/// What a network that matches has brought cannot be asked for again.
+fn repair_under_cm() -> Lines {
+    Lines::of(
+        &"choosing the message layer failed\n\
+          seen: mpi_checksum is repair, and pml is cm, whose network brings a message once\n\
+          choose one: --mca mpi_checksum verify --mca pml cm, or --mca mpi_checksum repair",
+    )
+}
+
 /// The message layer that lets the transport's NIC match as `network` did. The transport sleeps on the NIC for both.
-fn on_nic(portals: &OverPortals, network: Network, values: &mca::Values) -> Result<Layer, Lines> {
+fn on_nic(
+    portals: &OverPortals,
+    network: Network,
+    values: &mca::Values,
+    (job, sums): (&dyn Cards, &SumParams),
+) -> Result<Layer, Lines> {
     let (nic, ids) = (portals.nic().another(), portals.ids().to_vec());
     let device = match network {
         Network::Shmem => {
             let matching = ShmemMtl::new(nic, ids, &MtlShmemParams::read(values)?);
             let matching = matching.map_err(|error| Lines::of(&error))?.rung();
-            return Ok(Layer::shmem(Cm::new(matching).map_err(|error| Lines::of(&error))?));
+            return Ok(Layer::shmem(cm(matching, job, sums, |_| NIC.to_owned())?));
         }
         Network::Mpich => Device::mpich(&MpichParams::read(values)?),
         Network::Portals | Network::Ofi => Device::open_mpi(&MtlPortalsParams::read(values)?),
     };
     let matching = PortalsMtl::new(nic, ids, &device);
     let matching = matching.map_err(|error| Lines::of(&error))?.rung();
-    Ok(Layer::portals(Cm::new(matching).map_err(|error| Lines::of(&error))?))
+    Ok(Layer::portals(cm(matching, job, sums, |_| NIC.to_owned())?))
 }

@@ -68,6 +68,7 @@ const LISTED: &[(&str, &[mca::Param])] = &[
     ("mpi", MpiParams::PARAMS),
     ("mpi", engine::EngineParams::PARAMS),
     ("mpi", pml_ob1::Ob1Params::PARAMS),
+    ("mpi", sums::SumParams::PARAMS),
     ("pml", engine::PmlParams::PARAMS),
     ("coll", coll::tuned::CollParams::PARAMS),
     ("coll_tuned", coll::tuned::TunedParams::PARAMS),

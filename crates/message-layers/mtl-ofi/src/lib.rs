@@ -79,6 +79,12 @@ impl Ofi {
         self.endpoint.facts()
     }
 
+    /// Provider and domain, for people.
+    pub fn path(&self) -> String {
+        let Facts { provider, domain, .. } = self.facts();
+        format!("libfabric ({provider} by {domain})")
+    }
+
     /// Whether an operation has found this peer gone.
     pub fn has_lost(&self, peer: Peer) -> bool {
         self.losses.contains_key(&peer)

@@ -22,6 +22,9 @@
 //! 64 bits of data cannot name the message that is meant; there a send that has begun goes on as if it had not been
 //! cancelled.
 //!
+//! **Sums** of each message travel with it where that was asked for (`mpi_checksum verify`): it is packed into memory of the layer's
+//! own, and unpacked from there.
+//!
 //! Messages to a process of the same node, and to oneself, go by the network, too: wildcards need one matcher.
 //!
 //! # Tags, contexts, and other layers
@@ -38,8 +41,10 @@ mod progress;
 mod receive;
 mod request;
 mod send;
+mod verified;
 
 pub use layout::TooNarrow;
+pub use verified::Verified;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::os::fd::BorrowedFd;
@@ -60,6 +65,10 @@ use crate::send::Out;
 pub struct Cm<M> {
     mtl: M,
     layout: Layout,
+    /// Payload shorter than this may be injected without a request: what the network takes, or 0 where messages travel with sums.
+    injected: usize,
+    /// Sums of each message are compared, where that was asked for.
+    verified: Option<Box<Verified>>,
     requests: Requests<State>,
     /// Messages claimed by matched probes.
     claimed: Slab<Aside, INDEX_BITS, GENERATION_BITS>,
@@ -99,9 +108,12 @@ impl<M: Mtl> Cm<M> {
     /// [`TooNarrow`]
     pub fn new(mtl: M) -> Result<Cm<M>, TooNarrow> {
         let layout = Layout::of(mtl.limits())?;
+        let injected = mtl.limits().inject.saturating_add(1);
         Ok(Cm {
             mtl,
             layout,
+            injected,
+            verified: None,
             requests: Requests::new(),
             claimed: Slab::new(),
             aside: VecDeque::new(),
@@ -117,6 +129,11 @@ impl<M: Mtl> Cm<M> {
             lost: BTreeSet::new(),
             lost_news: Vec::new(),
         })
+    }
+
+    /// The layer, with sums on each message. No message has been sent before.
+    pub fn verified(self, verified: Verified) -> Cm<M> {
+        Cm { injected: 0, verified: Some(Box::new(verified)), ..self }
     }
 
     /// The network.
@@ -164,9 +181,14 @@ impl<M: Mtl> Cm<M> {
         }
     }
 
+    /// The length of a message's payload.
+    fn length(&self, message: &Message) -> u64 {
+        if self.verified.is_some() { verified::payload(message.len) } else { message.len }
+    }
+
     fn status(&self, message: &Message) -> Status {
         let Envelope { source, tag, .. } = self.layout.envelope(message);
-        Status::new(source, tag, message.len)
+        Status::new(source, tag, self.length(message))
     }
 }
 

@@ -9,6 +9,7 @@ use pml::{Data, Done, LayerState, MessageId, Pattern, Receives, ReqId};
 use crate::bounce::Bounce;
 use crate::request::{Cookie, Receive, State, Waiting};
 use crate::send::Out;
+use crate::verified::framed;
 use crate::{Aside, Cm};
 
 impl<M: Mtl, B: Btl> Receives<B> for Cm<M> {
@@ -154,7 +155,7 @@ impl<M: Mtl> Cm<M> {
     }
 
     fn try_receive(&mut self, id: ReqId) -> core::result::Result<(), Busy> {
-        let Cm { mtl, layout, requests, lost, .. } = self;
+        let Cm { mtl, layout, verified, requests, lost, .. } = self;
         let Some(request) = requests.get_mut(id.0) else { return Ok(()) };
         let owner = request.owner;
         let State::Receive(receive) = &mut request.state else { return Ok(()) };
@@ -165,6 +166,11 @@ impl<M: Mtl> Cm<M> {
         }
         let (bounce, memory) = match &mut receive.bounce {
             Some(bounce) => (None, bounce.memory()),
+            None if verified.is_some() => {
+                let mut bounce = Bounce::new(framed(receive.into.total()) as usize);
+                let memory = bounce.memory();
+                (Some(bounce), memory)
+            }
             None => Bounce::of(&receive.into),
         };
         if bounce.is_some() {
@@ -192,13 +198,17 @@ impl<M: Mtl> Cm<M> {
             let bits = self.layout.matched(message.bits, self.layout.sender(message.data));
             self.put_out(message.from, Out::Answer(bits, 0));
         }
-        let envelope = self.layout.envelope(message);
+        let (envelope, len) = (self.layout.envelope(message), self.length(message));
         let Some(request) = self.requests.get_mut(id.0) else { return };
         let State::Receive(receive) = &mut request.state else { return };
-        if let Some(bounce) = &receive.bounce {
-            receive.into.pour(0, bounce.bytes(stored as usize));
-        }
-        let done = Done::received(&envelope, stored, message.len, request.owner);
+        let stored = match (&receive.bounce, &self.verified) {
+            (Some(bounce), Some(verified)) => {
+                verified.unpack(self.mtl.limits(), message, bounce, stored as usize, &mut receive.into)
+            }
+            (Some(bounce), None) => receive.into.pour(0, bounce.bytes(stored as usize)),
+            (None, _) => stored,
+        };
+        let done = Done::received(&envelope, stored, len, request.owner);
         self.finish(id, done);
     }
 }

@@ -32,7 +32,7 @@ impl State {
             State::Send(send) => {
                 let SendTo { peer, tag, context, .. } = send.to;
                 let kind = if send.stage == Stage::Begun { OpenKind::Transfer } else { OpenKind::Send };
-                Some(Open { kind, peer: Some(peer), tag, context, bytes: send.memory.len() as u64 })
+                Some(Open { kind, peer: Some(peer), tag, context, bytes: send.bytes })
             }
             State::Receive(receive) => {
                 let Pattern { peer, tag, context, .. } = receive.pattern;
@@ -50,7 +50,9 @@ impl State {
 pub struct Send {
     pub to: SendTo,
     pub memory: UserMem,
-    /// What `memory` lies in, where the caller's data is not one run.
+    /// Length of its payload.
+    pub bytes: u64,
+    /// What `memory` lies in, where that is not the caller's.
     pub _bounce: Option<Bounce>,
     pub synchronous: bool,
     pub stage: Stage,

@@ -10,6 +10,7 @@ use crate::Cm;
 use crate::bounce::Bounce;
 use crate::layout::{Kind, Layout};
 use crate::request::{Cancel, Cookie, Send, Stage, State};
+use crate::verified::framed;
 
 /// What waits for room, in order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,7 +46,7 @@ impl<M: Mtl, B: Btl> FastMessages<B> for Cm<M> {
 impl<M: Mtl> Cm<M> {
     /// Sends a message whose memory is free afterwards, if that is possible now.
     fn inject(&mut self, to: &SendTo, data: UserMem) -> bool {
-        if data.len() > self.mtl.limits().inject
+        if data.len() >= self.injected
             || !self.outgoing.is_empty() && self.outgoing.contains_key(&to.peer)
             || self.lost.contains(&to.peer)
         {
@@ -58,18 +59,29 @@ impl<M: Mtl> Cm<M> {
     }
 
     fn start(&mut self, to: &SendTo, data: Data, mode: Mode) -> Result<Option<ReqId>> {
-        let total = data.total();
+        let bytes = data.total();
+        let total = if self.verified.is_some() { framed(bytes) } else { bytes };
         if total > self.mtl.limits().max_message {
             return Err(Error::new(abi::ERR_COUNT, "the message is longer than the network's longest one"));
         }
         let synchronous = mode == Mode::Synchronous;
-        let (bounce, memory) = Bounce::packed(data);
+        let (bounce, memory) = match &mut self.verified {
+            None => Bounce::packed(data),
+            Some(verified) => {
+                let kind = if synchronous { Kind::Synchronous } else { Kind::Message };
+                let named = (to.peer, self.layout.bits(to, kind), self.layout.data(to.source, None));
+                let mut bounce = verified.pack(self.mtl.limits(), data, named);
+                let memory = bounce.memory();
+                (Some(bounce), memory)
+            }
+        };
         if !synchronous && self.inject(to, memory) {
             return Ok(None);
         }
         let send = Send {
             to: *to,
             memory,
+            bytes,
             _bounce: bounce,
             synchronous,
             stage: Stage::Queued,

@@ -74,3 +74,48 @@ mod undirected {
 
     pml_conformance::suite!(make);
 }
+
+/// Messages travel with sums.
+mod verified {
+    use super::*;
+    use btl::Peer;
+    use pml_cm::Verified;
+    use sums::Faults;
+
+    fn make(ranks: u32, seed: u64) -> Processes<Cm<mock::Port>, Port> {
+        with_faults(ranks, seed, "")
+    }
+
+    /// Damage panics, since a test has no job to end.
+    fn with_faults(ranks: u32, seed: u64, faults: &str) -> Processes<Cm<mock::Port>, Port> {
+        let options = Options { seed, busy: 10, late: 20, ..Options::new(ranks) };
+        let (net, frames) = (Net::new(options), btl_mock::Net::new(btl_mock::Options::new(ranks)));
+        let layer = |rank| {
+            let verified = Verified {
+                me: Peer(rank),
+                job: 5,
+                path: "mock".into(),
+                faults: Faults::of(faults, rank).expect("faults"),
+                end: |text| panic!("{text}"),
+            };
+            Cm::new(net.port(rank)).expect("bits enough").verified(verified)
+        };
+        Processes::new((0..ranks).map(|rank| (layer(rank), frames.port(rank))).collect())
+    }
+
+    pml_conformance::suite!(make);
+
+    fn damaged(ranks: u32, seed: u64) -> Processes<Cm<mock::Port>, Port> {
+        with_faults(ranks, seed, &format!("seed={seed},damage=0.1"))
+    }
+
+    #[test]
+    fn damage_is_found() {
+        for check in [pml_conformance::many_messages_are_outstanding, pml_conformance::layouts_may_differ] {
+            let ended = std::panic::catch_unwind(|| check(damaged));
+            let text = *ended.expect_err("damage is found").downcast::<String>().expect("a report");
+            assert_eq!(text.lines().count(), 3, "{text}");
+            assert!(text.contains("over mock, from host of rank "), "{text}");
+        }
+    }
+}

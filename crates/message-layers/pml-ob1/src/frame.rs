@@ -308,6 +308,20 @@ impl Frame {
     }
 }
 
+/// What a frame is, for people, and the byte of its message at which its payload begins.
+pub fn describe(header: PeerBytes<'_>) -> Option<(String, u64)> {
+    Some(match Frame::parse(header, 0)? {
+        Frame::Sequenced(Sequenced { envelope, body: Body::Eager | Body::Sync { .. }, .. }) => {
+            (format!("a message with tag {}", envelope.tag), 0)
+        }
+        Frame::Sequenced(Sequenced { envelope, body: Body::Rendezvous(offer), .. }) => {
+            (format!("the beginning of a message of {} bytes with tag {}", offer.total, envelope.tag), 0)
+        }
+        Frame::Control(Control::Frag { offset, .. }) => ("a part of a long message".to_owned(), offset),
+        Frame::Sequenced(_) | Frame::Control(_) => ("an answer of the message layer".to_owned(), 0),
+    })
+}
+
 /// The header of a MATCH frame, if its length is right: nothing of it is checked.
 #[inline(always)]
 pub(crate) fn plain(header: PeerBytes<'_>) -> Option<[u64; 2]> {

@@ -14,6 +14,7 @@ macro_rules! networks {
             Udp udp "udp" btl_udp::join::Joining,
             Portals portals "portals" btl_portals::join::Joining<crate::Bml>,
             Dr dr "dr" btl_dr::join::Joining<crate::Bml>,
+            Verify verify "verify" btl_verify::join::Joining<crate::Bml>,
         }
     };
 }

@@ -15,8 +15,8 @@
 //!
 //! `selection` alone knows networks by name, for rules that concern two of them. A network that stands on other
 //! transports gets them when it opens (`btl::Join::Below`): the software Portals NIC takes the table of those above it
-//! as its wire, and data reliability (`btl_dr`) takes that of all others, whose ways to a peer it uses one by one
-//! (`btl::Ways`).
+//! as its wire, and data reliability (`btl_dr`) and verification (`btl_verify`) take that of all others, whose ways to a peer they
+//! see one by one (`btl::Ways`).
 #![forbid(unsafe_code)]
 
 #[macro_use]
@@ -181,14 +181,15 @@ impl Bml {
         node: Option<AtNode>,
         transports: Transports<'_>,
     ) -> Result<Bml, SetupError> {
-        let bell = match (&transports.portals, &transports.dr) {
+        let bell = match (&transports.portals, &transports.dr, &transports.verify) {
             // What is below it sleeps on what there is, `network` included.
-            (Some(portals), _) => portals.nic().with(|nic| nic.fabric().transport().bell()),
-            (None, Some(dr)) => {
+            (Some(portals), ..) => portals.nic().with(|nic| nic.fabric().transport().bell()),
+            (None, Some(dr), _) => {
                 dr.below().bell().add(dr.timer()).map_err(SetupError::Sleeping)?;
                 dr.below().bell()
             }
-            (None, None) => sleep::bell(node, &transports).map_err(SetupError::Sleeping)?,
+            (None, None, Some(verify)) => verify.below().bell(),
+            (None, None, None) => sleep::bell(node, &transports).map_err(SetupError::Sleeping)?,
         };
         let mut bml = Bml::empty(me, bell, size, transports);
         for _ in 0..size {
@@ -225,6 +226,13 @@ impl Bml {
     /// Whether the fast verbs lead anywhere: they are vader's.
     pub fn has_fast_verbs(&self) -> bool {
         self.vader.is_some()
+    }
+
+    /// Has frames of the message layer described by `describe`, where they are verified.
+    pub fn describe_by(&mut self, describe: btl_verify::Describe) {
+        if let Some(verify) = &mut self.verify {
+            verify.describe_by(describe);
+        }
     }
 
     /// The transport over Gemini, to keep memory registered with it.

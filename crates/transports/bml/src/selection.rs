@@ -49,7 +49,8 @@ mca::params! {
     pub struct BtlParams("") {
         /// Transports that may carry messages, separated by commas: self (a rank to itself; always used), vader or
         /// sm (ranks of one node), ugni (Gemini, in software), portals (Portals, in software), ofi (libfabric), tcp or udp: all
-        /// ranks; those of the node only without vader. dr puts data reliability over the others (pml dr); udp needs it.
+        /// ranks; those of the node only without vader. dr puts data reliability over the others (pml dr); udp needs it. verify
+        /// puts checksums over the others (mpi_checksum).
         /// `^vader` allows all defaults but that.
         btl: Selection = "self,vader", scope AllEq;
     }
@@ -64,6 +65,8 @@ pub enum Wants {
     MatchingNic,
     /// Data reliability over what the parameters allow.
     Reliability,
+    /// Verification over what the parameters allow.
+    Verification,
 }
 
 /// What a job takes.
@@ -89,6 +92,8 @@ impl Choice {
         let mut taken = BtlParams::read(values)?.btl;
         let nic_matches = wants == Wants::MatchingNic;
         taken.dr |= wants == Wants::Reliability;
+        // What is sent again when it is damaged is verified.
+        taken.verify = (taken.verify || wants == Wants::Verification) && !taken.dr && !nic_matches;
         let several = !job.is_one_node();
         let messages_by_vader = taken.vader && !nic_matches;
         // Where vader reaches all processes, neither Portals nor libfabric has anything to do.
@@ -98,11 +103,12 @@ impl Choice {
         if taken.udp && !taken.dr {
             return Err(datagrams_alone());
         }
-        if taken.portals && taken.dr {
-            return Err(reliability_over_a_nic());
+        if taken.portals && (taken.dr || taken.verify) {
+            return Err(sums_over_a_nic(taken.dr));
         }
-        // What messages do not use is the wire of Portals. Data reliability stands on all there is.
-        let vader_is_wire = shares_memory && (taken.portals && !messages_by_vader || taken.dr && taken.vader);
+        // What messages do not use is the wire of Portals. Data reliability and verification stand on all there is.
+        let is_below = (taken.dr || taken.verify) && taken.vader;
+        let vader_is_wire = shares_memory && (taken.portals && !messages_by_vader || is_below);
         taken.vader = (messages_by_vader || vader_is_wire) && shares_memory;
         let wired_by_tcp = taken.portals && (several || !shares_memory);
         // A user who has set nothing need not know that several hosts need a network. One host opens none.
@@ -112,7 +118,8 @@ impl Choice {
         {
             return Err(two_networks(other));
         }
-        let leads_somewhere = taken.vader || taken.networks().any(|name| !["portals", "dr"].contains(&name));
+        let leads_somewhere =
+            taken.vader || taken.networks().any(|name| !["portals", "dr", "verify"].contains(&name));
         if leads_somewhere || job.size() == 1 {
             return Ok(Choice { taken, vader_is_wire });
         }
@@ -139,12 +146,16 @@ fn datagrams_alone() -> Lines {
 }
 
 /// A software NIC has retries of its own, and wants to be asked alone when a process sleeps.
-fn reliability_over_a_nic() -> Lines {
-    Lines::of(
-        &"choosing transports failed\n\
-          seen: data reliability (pml dr) and a Portals NIC (btl portals) are both asked for\n\
-          choose one: --mca pml dr --mca btl self,vader,tcp, or --mca btl self,portals",
-    )
+fn sums_over_a_nic(repairs: bool) -> Lines {
+    let (what, instead) = match repairs {
+        true => ("data reliability (pml dr)", "--mca pml dr"),
+        false => ("verification (mpi_checksum verify)", "--mca mpi_checksum verify"),
+    };
+    Lines::of(&format!(
+        "choosing transports failed\n\
+         seen: {what} and a Portals NIC (btl portals) are both asked for\n\
+         choose one: {instead} --mca btl self,vader,tcp, or --mca btl self,portals"
+    ))
 }
 
 /// Nothing leads to the others: there is no shared memory, or it may not be used.

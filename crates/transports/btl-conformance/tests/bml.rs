@@ -180,16 +180,107 @@ mod reliable_over_tcp {
 
     /// Data reliability over connections of this host.
     pub fn over_tcp(faults: &str) -> Endpoints<Bml> {
-        use btl_tcp::{JobProof, Listening, TcpParams};
-        let params = TcpParams { if_include: "lo".into(), connect_rounds: 3, ..TcpParams::default() };
-        let ports: Vec<_> = (0..3).map(|_| Listening::new(&params).unwrap()).collect();
-        let cards: Box<[_]> = ports.iter().map(Listening::card).collect();
-        let table = |(rank, port): (u32, Listening)| {
-            let tcp = port.open(Peer(rank), JobProof { id: 1, key: 2 }, cards.clone(), &params, None);
-            let transports = Transports { tcp: Some(tcp), ..Transports::default() };
-            reliable(rank, Bml::new(Peer(rank), 3, None, transports).unwrap(), faults)
+        Endpoints { ends: tcps().map(|(rank, below)| reliable(rank, below, faults)).collect() }
+    }
+}
+
+/// Tables with connections of this host alone.
+fn tcps() -> impl Iterator<Item = (u32, Bml)> {
+    use btl_tcp::{JobProof, Listening, TcpParams};
+    let params = TcpParams { if_include: "lo".into(), connect_rounds: 3, ..TcpParams::default() };
+    let ports: Vec<_> = (0..3).map(|_| Listening::new(&params).unwrap()).collect();
+    let cards: Box<[_]> = ports.iter().map(Listening::card).collect();
+    (0..).zip(ports).map(move |(rank, port)| {
+        let tcp = port.open(Peer(rank), JobProof { id: 1, key: 2 }, cards.clone(), &params, None);
+        let transports = Transports { tcp: Some(tcp), ..Transports::default() };
+        (rank, Bml::new(Peer(rank), 3, None, transports).unwrap())
+    })
+}
+
+/// Verification over the table of a process; damage panics, since a test has no job to end.
+fn verified(rank: u32, below: Bml, faults: &str) -> Bml {
+    use btl_verify::{Settings, Verify};
+    let faults = sums::Faults::of(faults, rank).unwrap();
+    let settings = Settings { hosts: Default::default(), faults, end: |text| panic!("{text}") };
+    let verify = Verify::new(below, (Peer(rank), 5), 3, settings);
+    Bml::new(Peer(rank), 3, None, Transports { verify: Some(verify), ..Transports::default() }).unwrap()
+}
+
+mod verified_over_vader {
+    use super::*;
+    fn world() -> Endpoints<Bml> {
+        over_vader("")
+    }
+    btl_conformance::suite!(world);
+
+    pub fn over_vader(faults: &str) -> Endpoints<Bml> {
+        let vaders = (0..).zip(common::attach_all(3, &VaderParams::default()));
+        let table = |(rank, vader)| {
+            let transports = Transports { vader: Some(vader), ..Transports::default() };
+            verified(rank, Bml::new(Peer(rank), 3, None, transports).unwrap(), faults)
         };
-        Endpoints { ends: (0..).zip(ports).map(table).collect() }
+        Endpoints { ends: vaders.map(table).collect() }
+    }
+}
+
+mod verified_over_tcp {
+    use super::*;
+    fn world() -> Endpoints<Bml> {
+        over_tcp("")
+    }
+    btl_conformance::suite!(world);
+
+    pub fn over_tcp(faults: &str) -> Endpoints<Bml> {
+        Endpoints { ends: tcps().map(|(rank, below)| verified(rank, below, faults)).collect() }
+    }
+}
+
+/// Verification finds each damaged frame and copy, and its report has three lines.
+mod damaged {
+    use super::*;
+    use btl_conformance::{
+        every_size_and_offset_is_fetched, every_size_arrives, runs_of_every_size_are_fetched,
+    };
+
+    /// What `check` panics with over such a world.
+    fn report(world: impl FnOnce() -> Endpoints<Bml>, check: fn(Endpoints<Bml>)) -> String {
+        let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check(world())));
+        let text = ended.expect_err("damage is found");
+        *text.downcast::<String>().expect("a report")
+    }
+
+    fn is_three_lines(text: &str, path: &str, of: &str) {
+        assert_eq!(text.lines().count(), 3, "{text}");
+        assert!(text.contains(&format!("over {path}")) && text.contains(of), "{text}");
+    }
+
+    #[test]
+    fn frames() {
+        for seed in 1..=20 {
+            let faults = format!("seed={seed},damage=0.1");
+            let of = "the CRC-32C of ";
+            is_three_lines(
+                &report(|| verified_over_vader::over_vader(&faults), every_size_arrives),
+                "vader",
+                of,
+            );
+            is_three_lines(
+                &report(|| verified_over_tcp::over_tcp(&faults), every_size_arrives),
+                "tcp by lo",
+                of,
+            );
+        }
+    }
+
+    #[test]
+    fn copies() {
+        for seed in 1..=20 {
+            let faults = format!("seed={seed},copy=0.5");
+            let get = report(|| verified_over_vader::over_vader(&faults), every_size_and_offset_is_fetched);
+            is_three_lines(&get, "vader", "a directly copied message of rank 0");
+            let runs = report(|| verified_over_vader::over_vader(&faults), runs_of_every_size_are_fetched);
+            is_three_lines(&runs, "vader", "bytes from byte ");
+        }
     }
 }
 

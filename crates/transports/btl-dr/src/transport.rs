@@ -6,8 +6,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use btl::{
-    Arrival, Btl, Busy, Event, FastPath, Full, Limits, Loss, Pace, Peer, Rails, RemoteMemory, Sleep, Turn,
-    Way, Ways,
+    Arrival, Btl, Busy, Event, FastPath, Full, Limits, LimitsByPeer, Loss, Pace, Peer, Rails, RemoteMemory,
+    Sleep, Turn, Way, Ways,
 };
 use dr::{Config, Counts, MAX_HEADER_WORDS, Names, Pair, PathConfig, PathState, Taken, Time};
 use mem::{PeerBytes, PeerSpace, Source};
@@ -48,9 +48,7 @@ pub struct Dr<B> {
     job: u64,
     config: Config,
     checksum: Checksum,
-    /// All that differ, of a few kinds of peers; and by peer, which are its own.
-    limits: Vec<Limits>,
-    limits_of: Vec<u8>,
+    limits: LimitsByPeer,
     /// By peer; made when the first frame is sent or arrives.
     conversations: Vec<Option<Box<Conversation>>>,
     /// Peers that want turns: something is under way, or due.
@@ -99,23 +97,14 @@ impl<B: Ways> Dr<B> {
         faults: &FaultPlan,
     ) -> io::Result<Dr<B>> {
         let config = Config { window_bytes: params.window, ..Config::default() };
-        let (mut all, mut limits_of) = (Vec::new(), Vec::with_capacity(peers as usize));
-        for peer in (0..peers).map(Peer) {
-            let own = limits(&below, peer);
-            let known = all.iter().position(|one| *one == own);
-            limits_of.push(known.unwrap_or(all.len()) as u8);
-            if known.is_none() {
-                all.push(own);
-            }
-        }
+        let limits = LimitsByPeer::new(peers, |peer| limits(&below, peer));
         Ok(Dr {
             below,
             me,
             job,
             config,
             checksum: params.checksum,
-            limits: all,
-            limits_of,
+            limits,
             conversations: (0..peers).map(|_| None).collect(),
             awake: Vec::new(),
             events: VecDeque::new(),
@@ -357,7 +346,7 @@ impl<B: Ways> Btl for Dr<B> {
     }
 
     fn limits(&self, peer: Peer) -> &Limits {
-        &self.limits[usize::from(self.limits_of[peer.0 as usize])]
+        self.limits.of(peer)
     }
 
     fn pace(&self, peer: Peer) -> Pace {

@@ -80,6 +80,14 @@ pub trait Cards {
         None
     }
 
+    /// What ends the job, with the lines to print, where a transport finds that nothing may go on.
+    fn end(&self) -> fn(&str) -> ! {
+        |text| {
+            report(text);
+            std::process::exit(1)
+        }
+    }
+
     /// Waits until all processes of the job are here. For the owner of all transports, which alone knows when.
     ///
     /// # Errors

@@ -138,6 +138,43 @@ impl Limits {
     }
 }
 
+/// The limits towards each of many peers, most of which have the same ones as others.
+#[derive(Debug)]
+pub struct LimitsByPeer {
+    /// All that differ, of a few kinds of peers.
+    kinds: Vec<Limits>,
+    /// By peer, which of them are its own.
+    of_peers: Vec<u8>,
+}
+
+impl LimitsByPeer {
+    /// The limits that `of` has for each of `peers` peers.
+    pub fn new(peers: u32, of: impl Fn(Peer) -> Limits) -> LimitsByPeer {
+        let mut kinds = Vec::new();
+        let of_peers = (0..peers).map(|peer| {
+            let own = of(Peer(peer));
+            let known = kinds.iter().position(|kind| *kind == own);
+            let kind = known.unwrap_or(kinds.len());
+            if known.is_none() {
+                kinds.push(own);
+            }
+            kind as u8
+        });
+        let of_peers = of_peers.collect();
+        LimitsByPeer { kinds, of_peers }
+    }
+
+    /// Whether `peer` is one of them.
+    pub fn has(&self, peer: Peer) -> bool {
+        (peer.0 as usize) < self.of_peers.len()
+    }
+
+    /// The limits towards `peer`, which is one of them.
+    pub fn of(&self, peer: Peer) -> &Limits {
+        &self.kinds[usize::from(self.of_peers[peer.0 as usize])]
+    }
+}
+
 /// How fast the way to a peer is, as its transport declares it: to compare ways, not to predict times.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pace {

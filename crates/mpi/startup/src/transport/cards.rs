@@ -44,6 +44,10 @@ impl Cards for JobCards<'_> {
         Some(Box::new(ToLauncher(launcher)))
     }
 
+    fn end(&self) -> fn(&str) -> ! {
+        |text| objects::fatal::abort_with(1, format_args!("{}", Lines::of(&text)))
+    }
+
     fn fence(&mut self) -> Result<(), Lines> {
         self.0.fence().map_err(lines)
     }

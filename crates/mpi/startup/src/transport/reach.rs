@@ -52,6 +52,8 @@ fn reason(transport: &str, bml: &Bml, peer: Peer, job: &pmi::Job, params: &Param
     };
     match transport {
         "self" => "within the process".to_owned(),
+        "dr" => format!("data reliability, for the parameter pml is dr or mpi_checksum is repair{detail}"),
+        "verify" => format!("verification, for the parameter mpi_checksum is verify{detail}"),
         "vader" if bml.limits(peer).get => {
             "shared memory of the host; large messages in one copy, by process_vm_readv".to_owned()
         }
