@@ -300,26 +300,33 @@ mod tests {
                 let chosen = self.below(makings.len());
                 let making = &mut makings[chosen];
                 let member = self.below(making.members.len());
-                if making.got.is_some() || making.asked[member].is_some() {
-                    continue;
-                }
+                self.ask(making, member);
+                self.answer(making);
+            }
+        }
+
+        /// A member asks, if it has not since the last answer.
+        fn ask(&self, making: &mut Making, member: usize) {
+            if making.got.is_none() && making.asked[member].is_none() {
                 let contexts = &self.processes[making.members[member]];
                 making.asked[member] = Some(making.agreements[member].ask(contexts));
-                let Some(all) = making.asked.iter().copied().collect::<Option<Vec<Question>>>() else {
-                    continue;
-                };
-                let answer = all[1..].iter().fold(all[0], |sum, part| sum.with(&part.words)).words;
-                making.questions += 1;
-                making.asked.fill(None);
-                let heard: Vec<_> = making
-                    .agreements
-                    .iter_mut()
-                    .zip(&making.members)
-                    .map(|(agreement, &process)| agreement.hear(&mut self.processes[process], &answer))
-                    .collect();
-                assert!(heard.iter().all(|one| *one == heard[0]), "members hear the same");
-                making.got = heard[0].transpose();
             }
+        }
+
+        /// Once all members have asked, they hear the answer.
+        fn answer(&mut self, making: &mut Making) {
+            let Some(all) = making.asked.iter().copied().collect::<Option<Vec<Question>>>() else { return };
+            let answer = all[1..].iter().fold(all[0], |sum, part| sum.with(&part.words)).words;
+            making.questions += 1;
+            making.asked.fill(None);
+            let heard: Vec<_> = making
+                .agreements
+                .iter_mut()
+                .zip(&making.members)
+                .map(|(agreement, &process)| agreement.hear(&mut self.processes[process], &answer))
+                .collect();
+            assert!(heard.iter().all(|one| *one == heard[0]), "members hear the same");
+            making.got = heard[0].transpose();
         }
     }
 
@@ -385,6 +392,25 @@ mod tests {
             assert_eq!(got, 3, "seed {seed}: process 0 has three ids");
             assert!(world.processes.iter().all(|contexts| contexts.kept_for_makings() == 0));
         }
+    }
+
+    /// Two communicators of the same two processes, which ask in opposite orders each time: each of them is offered all ids of one
+    /// process and none of the other's, until the one that comes first has claimed them.
+    #[test]
+    fn of_two_that_take_ids_from_each_other_one_comes_first() {
+        let mut world = World::new(2, 32);
+        let mut makings = [world.making(1, 1, &[0, 1]), world.making(2, 1, &[0, 1])];
+        let mut rounds = 0;
+        while makings.iter().any(|making| making.got.is_none()) {
+            rounds += 1;
+            assert!(rounds < 100, "they take ids from each other for ever");
+            for (making, member) in [(0, 0), (1, 1), (1, 0), (0, 1)] {
+                world.ask(&mut makings[making], member);
+            }
+            makings.iter_mut().for_each(|making| world.answer(making));
+        }
+        let ids = makings.map(|making| making.got.unwrap().unwrap());
+        assert_ne!(ids[0], ids[1]);
     }
 
     #[test]
