@@ -170,10 +170,11 @@ static void holds(void)
     MPI_Request_free(&request);
 }
 
-/* What is left behind by making communicators in one way, many times. */
+/* What is left behind by making communicators in one way, many times: the table of ids in use takes some 20 bytes for one that
+ * stays; buffers of a transport may grow by some KiB meanwhile, where another rank is slow. */
 static void leaves_nothing(void (*make)(void), const char *name)
 {
-    enum { WARM = 500, ROUNDS = 4000 };
+    enum { WARM = 500, ROUNDS = 2000, BYTES = 12 };
     long before = 0;
     int i;
     for (i = 0; i < WARM + ROUNDS; i++) {
@@ -181,7 +182,7 @@ static void leaves_nothing(void (*make)(void), const char *name)
             before = allocated();
         make();
     }
-    check(allocated() - before < 3 * ROUNDS, name, allocated() - before);
+    check(allocated() - before < BYTES * ROUNDS, name, allocated() - before);
 }
 
 int main(int argc, char **argv)
