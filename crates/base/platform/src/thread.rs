@@ -6,10 +6,10 @@ pub fn current() -> usize {
     unsafe { libc::pthread_self() as usize }
 }
 
-/// The kernel's number of the calling thread, in the process's own pid namespace.
+/// The kernel's number of the calling thread, in the process's own pid namespace. glibc has a function for it since 2.30 only.
 pub fn kernel_id() -> i32 {
     // SAFETY: no arguments, and it cannot fail.
-    unsafe { libc::gettid() }
+    unsafe { libc::syscall(libc::SYS_gettid) as i32 }
 }
 
 /// Runs `start` with all signals blocked, so that a thread started by it never runs the program's handlers.
@@ -54,8 +54,7 @@ pub fn stack_left() -> Option<usize> {
 /// The lowest address that the calling thread's stack may reach, and its end.
 fn stack_range() -> Option<(usize, usize)> {
     // SAFETY: no arguments.
-    let is_main = unsafe { libc::gettid() == libc::getpid() };
-    if is_main {
+    if kernel_id() == unsafe { libc::getpid() } {
         return main_stack_range();
     }
     let mut attributes = std::mem::MaybeUninit::<libc::pthread_attr_t>::uninit();
