@@ -16,6 +16,7 @@ def cases():
         ("MPI_Abort gives its code", abort),
         ("signals give 128 + number", killed),
         ("a death that is heard of last is named first", heard_late),
+        ("a death that takes long is named first", slow_death),
         ("a wrapper that outlives its MPI program", wrapper),
         ("a rank that a debugger holds at its end", debugged),
         ("-disable-auto-cleanup lets the others go on", no_cleanup),
@@ -82,6 +83,14 @@ def heard_late():
     # mpiexec has its proxy go on.
     process.send_signal(signal.SIGCONT)
     result = finish(process)
+    three_lines(result.err)
+    expect(result.code == 137 and "rank 3 (" in result.err and "the other 3 ranks were ended" in result.err, result)
+
+
+def slow_death():
+    """Ranks report that they miss one that has begun to end, whose launcher does not see its end yet."""
+    result = job("-n", 4, "--mca", "btl", "self,tcp", "--mca", "coll_areas", "no", RANK, "3:sockets=1000000", "init", "barrier",
+                 "3:signal=9", "barrier", "finalize")
     three_lines(result.err)
     expect(result.code == 137 and "rank 3 (" in result.err and "the other 3 ranks were ended" in result.err, result)
 

@@ -25,6 +25,7 @@
  *   exchange           send 4 MiB in a ring, and put 1 MiB into a window of each of two kinds
  *   run=COMMAND        run that by the shell, without descriptors of this process
  *   memory=MIB         use that much memory
+ *   sockets=N          open so many, at most as many as allowed: so the end of the process takes long
  *   cpus               print the processors this rank may use
  *   kinds              print the kinds of memory that MPI_INFO_ENV and MPI_COMM_WORLD name
  */
@@ -36,6 +37,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -46,6 +49,18 @@ static void caught(int signal)
     text[8] = '0' + signal % 10;
     if (write(1, text, sizeof text - 1) < 0)
         _exit(99);
+}
+
+/* Some descriptors are left for the rest. */
+static void open_sockets(int count)
+{
+    struct rlimit all;
+    getrlimit(RLIMIT_NOFILE, &all);
+    all.rlim_cur = all.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &all);
+    for (int pair[2]; count > 0 && socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0; count -= 2)
+        if (pair[1] + 100 > (int)all.rlim_cur)
+            return;
 }
 
 static void who(void)
@@ -258,6 +273,8 @@ static void step(const char *word)
             exit(97);
     } else if (IS("memory"))
         use_memory((size_t)atoi(value));
+    else if (IS("sockets"))
+        open_sockets(atoi(value));
     else if (IS("cpus"))
         print_cpus();
     else if (IS("kinds"))
