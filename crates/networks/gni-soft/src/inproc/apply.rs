@@ -31,7 +31,14 @@ impl Network {
             Deed::WriteFrom { from: memory, local, addr } => {
                 self.write_from(from, to, handle, (*memory, *local), *addr)
             }
-            Deed::Message { image, addr } => self.message(from, to, handle, image, *addr),
+            Deed::Message { image, addr } => {
+                self.check_message(from, to, handle, image, *addr)?;
+                match self.coming(flight) {
+                    Some(coming) => coming.message = Some((from, handle, *addr, image.clone())),
+                    None => self.message(from, to, handle, image, *addr)?,
+                }
+                Ok(())
+            }
             Deed::Store { addr, value } => {
                 self.check_target(from, to, handle, *addr, 4, Want::Write)?;
                 if !addr.is_multiple_of(4) {
@@ -154,21 +161,30 @@ impl Network {
         }
     }
 
-    fn message(&self, from: u32, to: u32, handle: MemHandle, image: &[u8], addr: u64) -> Verdict {
-        self.check_target(from, to, handle, addr, image.len() as u64, Want::Write)?;
-        let Some((first, rest)) = image.split_first_chunk::<4>() else {
-            return Err(HwStatus::InvalidCommand);
-        };
-        if !addr.is_multiple_of(4) {
-            return Err(HwStatus::InvalidCommand);
-        }
+    /// Stores a message in its mailbox.
+    pub(super) fn message(&self, from: u32, to: u32, handle: MemHandle, image: &[u8], addr: u64) -> Verdict {
+        let first = self.check_message(from, to, handle, image, addr)?;
         // SAFETY: the slot lies in memory registered at the target, aligned; its first word is stored last,
         // which pairs with the acquire load at the receiver.
         unsafe {
-            PeerSpace::new((addr + 4) as *mut u8, rest.len()).write(PeerBytes::of(rest));
-            mailbox::store(addr, u32::from_ne_bytes(*first));
+            PeerSpace::new((addr + 4) as *mut u8, image.len() - 4).write(PeerBytes::of(&image[4..]));
+            mailbox::store(addr, first);
         }
         Ok(())
+    }
+
+    /// The first word of a message that its mailbox takes.
+    fn check_message(
+        &self,
+        from: u32,
+        to: u32,
+        handle: MemHandle,
+        image: &[u8],
+        addr: u64,
+    ) -> Result<u32, HwStatus> {
+        self.check_target(from, to, handle, addr, image.len() as u64, Want::Write)?;
+        let first = image.first_chunk::<4>().filter(|_| addr.is_multiple_of(4));
+        first.map(|first| u32::from_ne_bytes(*first)).ok_or(HwStatus::InvalidCommand)
     }
 
     fn atomic(
@@ -215,7 +231,10 @@ impl Network {
         let keys = (self.nics[from as usize].key, target.key);
         access::check(found, flight.handle, keys, start, 0, Want::Read)?;
         if let Some(queue) = found.and_then(|registration| registration.queue) {
-            self.push_event(flight.to, queue, entry);
+            match self.coming(flight) {
+                Some(coming) => coming.event = Some((queue, entry)),
+                None => self.push_event(flight.to, queue, entry),
+            }
         }
         Ok(())
     }

@@ -12,7 +12,7 @@ use gni::{
 };
 use mem::UserMem;
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
 
 /// One NIC as others see it.
 pub(super) struct NicState {
@@ -27,8 +27,19 @@ pub(super) struct NicState {
     queues: Vec<Option<ArrivalQueue>>,
     inbox: VecDeque<(Time, Packet)>,
     ended: BinaryHeap<Reverse<(Time, u64, u32, u8)>>,
+    /// What has come for it, until its clock shows the moment at which it came; by that and the transaction's number.
+    pub(super) coming: BTreeMap<(Time, u64), Coming>,
     /// Its owner polls memory, and is woken by writes that tell it nothing.
     polls_memory: bool,
+}
+
+/// What a NIC notices of a transaction: both follow one another, the message first.
+#[derive(Default)]
+pub(super) struct Coming {
+    /// A message for a mailbox: its sender, the registration, the address.
+    pub(super) message: Option<(u32, MemHandle, u64, Vec<u8>)>,
+    /// An entry of an arrival queue.
+    pub(super) event: Option<(u32, u64)>,
 }
 
 struct ArrivalQueue {
@@ -164,6 +175,7 @@ impl Network {
             queues: Vec::new(),
             inbox: VecDeque::new(),
             ended: BinaryHeap::new(),
+            coming: BTreeMap::new(),
             polls_memory: false,
         });
         self.index.insert((pe, inst), index);
@@ -177,6 +189,7 @@ impl Network {
         state.registrations.clear();
         state.pins = None;
         state.inbox.clear();
+        state.coming.clear();
         if let Some(node) = self.nodes.get_mut(&pe) {
             node.fma -= u32::from(dedicated);
         }
@@ -314,6 +327,9 @@ impl Network {
     }
 
     /// Carries out what is due, then takes an ended transaction of `nic`.
+    ///
+    /// Each NIC has a clock of its own, and one that is ahead carries out what is due for others. These have messages and events
+    /// when their own clocks show the moment: a rank would otherwise act on what is not sent yet.
     pub(super) fn poll(&mut self, now: Time, nic: u32) -> Option<Landed> {
         while self.flights.peek().is_some_and(|Reverse(flight)| flight.at <= now) {
             let Some(Reverse(flight)) = self.flights.pop() else { break };
@@ -321,12 +337,30 @@ impl Network {
             let ended = Reverse((flight.ended, flight.number, flight.ticket.0, status as u8));
             self.nics[flight.from as usize].ended.push(ended);
         }
+        while let Some(first) = self.nics[nic as usize].coming.first_entry()
+            && first.key().0 <= now
+        {
+            let Coming { message, event } = first.remove();
+            if let Some((from, handle, addr, image)) = message {
+                // A mailbox that is gone by now takes nothing.
+                let _ = self.message(from, nic, handle, &image, addr);
+            }
+            if let Some((queue, entry)) = event {
+                self.push_event(nic, queue, entry);
+            }
+        }
         let ended = &mut self.nics[nic as usize].ended;
         if ended.peek().is_none_or(|Reverse((at, ..))| *at > now) {
             return None;
         }
         let Reverse((_, _, ticket, status)) = ended.pop()?;
         Some(Landed { ticket: Ticket(ticket), status: HwStatus::ALL[usize::from(status)] })
+    }
+
+    /// Where to note what comes with a transaction; `None`: there is no model, and it is there at once.
+    pub(super) fn coming(&mut self, flight: &Flight) -> Option<&mut Coming> {
+        self.model.as_ref()?;
+        Some(self.nics[flight.to as usize].coming.entry((flight.at, flight.number)).or_default())
     }
 
     // ---- datagram packets ----
