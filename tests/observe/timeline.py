@@ -1,4 +1,5 @@
-"""usage: timeline.py FILE FILE.json MESSAGES: whether both timelines of a job of trace.c are whole and the same.
+"""usage: timeline.py FILE FILE.json MESSAGES [simulated]: whether both timelines of a job, of trace.c or a simulated halo
+exchange, are whole and the same.
 
 Perfetto's file is decoded here field by field, and once more by Perfetto's own description where its package is installed.
 """
@@ -7,6 +8,7 @@ import json
 import sys
 
 perfetto, chrome, messages = sys.argv[1], json.load(open(sys.argv[2])), int(sys.argv[3])
+simulated = sys.argv[4:] == ["simulated"]
 wrong = []
 
 
@@ -105,16 +107,22 @@ want("receivers", {name for name, _ in ends.values()} - receivers, set())
 want("messages forwards in time", [flow for flow in begins if flow in ends and ends[flow][1] < begins[flow][1]], [])
 want("requests end", len(asynchronous), sum(event["ph"] == "e" for event in events))
 
-# The late sender and the late receiver, by the times of the calls.
-of = lambda rank, name: sorted((event for event in calls if event["pid"] == rank and event["name"] == name), key=lambda it: it["ts"])
-send, receive = of(0, "MPI_Send")[0], of(1, "MPI_Recv")[0]
-ssend, second = of(0, "MPI_Ssend")[0], of(1, "MPI_Recv")[1]
-near = lambda a, b: abs(a - b) < 0.01
-late = max(0, min(send["ts"], receive["ts"] + receive["dur"]) - receive["ts"])
-want("late sender", near(receive["args"].get("late_sender_ns", 0) / 1e3, late))
-late = second["ts"] - ssend["ts"]
-want("late receiver", near(ssend["args"].get("late_receiver_ns", 0) / 1e3, max(0, late)))
-want("places", all("trace.c:" in event["args"]["place"] for event in calls))
+
+def of_trace_c():
+    """The late sender and the late receiver, by the times of the calls, and places."""
+    of = lambda rank, name: sorted((event for event in calls if event["pid"] == rank and event["name"] == name), key=lambda it: it["ts"])
+    send, receive = of(0, "MPI_Send")[0], of(1, "MPI_Recv")[0]
+    ssend, second = of(0, "MPI_Ssend")[0], of(1, "MPI_Recv")[1]
+    near = lambda a, b: abs(a - b) < 0.01
+    late = max(0, min(send["ts"], receive["ts"] + receive["dur"]) - receive["ts"])
+    want("late sender", near(receive["args"].get("late_sender_ns", 0) / 1e3, late))
+    late = second["ts"] - ssend["ts"]
+    want("late receiver", near(ssend["args"].get("late_receiver_ns", 0) / 1e3, max(0, late)))
+    want("places", all("trace.c:" in event["args"]["place"] for event in calls))
+
+
+if not simulated:
+    of_trace_c()
 
 try:
     from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace

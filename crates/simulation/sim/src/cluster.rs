@@ -7,6 +7,7 @@ use crate::layer::Layer;
 use crate::node::Nodes;
 use crate::setup::Setup;
 use crate::speaks::Speaks;
+use crate::timeline::Recorder;
 use btl::Peer;
 use btl_ugni::{Job, PeerAddress, Ugni, UgniParams};
 use gni::{InstId, Modes, PeAddr, Time};
@@ -215,7 +216,8 @@ impl<P: Program> Cluster<P> {
         let btl = Charged::new(ugni, node, clock.clone(), self.setup.software);
         let layer = Layer::new(&self.setup, &btl, ranks);
         let core = self.core_of(rank);
-        let end = Endpoint { layer, btl, windows: None, clock, rank, memory, core };
+        let recorder = self.setup.timeline.as_ref().map(|_| Recorder::new(ranks));
+        let end = Endpoint { layer, btl, windows: None, clock, rank, memory, core, recorder };
         let slot = Slot {
             end,
             program,
@@ -288,6 +290,7 @@ impl<P: Program> Cluster<P> {
                 return Err(self.stuck());
             }
         }
+        self.hand_in_timeline();
         Ok(self.report())
     }
 
@@ -299,6 +302,14 @@ impl<P: Program> Cluster<P> {
         self.run()?;
         while self.run_next()? {}
         Ok(self.report())
+    }
+
+    /// What the ranks did until now is that of a job that has ended.
+    fn hand_in_timeline(&mut self) {
+        let Cluster { slots, setup, .. } = self;
+        let Some(timeline) = &setup.timeline else { return };
+        let of = |slot: &mut Box<Slot<P>>| Some((setup.node_of(slot.end.rank).0, slot.end.recorder.take()?));
+        timeline.add(slots.iter_mut().flatten().filter_map(of));
     }
 
     fn report(&self) -> Report {
@@ -427,6 +438,10 @@ impl<P: Program> Slot<P> {
             if !self.done {
                 let step = self.program.step(&mut self.end)?;
                 self.done = step == Step::Done;
+                match step {
+                    Step::Waiting => self.end.note(Recorder::wait),
+                    Step::Computing | Step::Done => self.end.note(Recorder::act),
+                }
                 self.computing = step == Step::Computing;
                 finished |= self.done;
             }

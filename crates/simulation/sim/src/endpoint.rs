@@ -2,6 +2,7 @@
 
 use crate::charged::Charged;
 use crate::layer::Layer;
+use crate::timeline::{Recorder, Started};
 use crate::windows::{Access, DataDirection, Interface, Remote, Takers, Windows};
 use abi::{Error, Result};
 use btl::{Alone, Atomic, Bounds, RemoteMemory};
@@ -9,6 +10,7 @@ use gni::Time;
 use gni_timed::RankClock;
 use mem::UserMem;
 use pml::{Counters, Data, Pattern, ReqId, SendTo};
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -26,6 +28,8 @@ pub struct Endpoint {
     pub(crate) memory: UserMem,
     /// The processor that it shares with others.
     pub(crate) core: Option<Rc<RefCell<Core>>>,
+    /// Notes what it does, if that was asked for.
+    pub(crate) recorder: Option<Box<Recorder>>,
 }
 
 /// A processor for which ranks wait.
@@ -78,12 +82,16 @@ impl Endpoint {
         tag: i32,
         from: UserMem,
     ) -> Result<Option<ReqId>> {
+        let begun = self.now();
+        let started = Started { is_send: true, peer: Some(to), context, tag, bytes: from.len() };
         let to = SendTo { peer: self.btl.names.of(to), context, source: self.rank, tag, owner: 0 };
         let data = Data::Contiguous(from);
         if self.layer.needs_poll(to.peer, &data) {
             self.progress();
         }
-        self.layer.isend(&mut self.btl, &to, data)
+        let id = self.layer.isend(&mut self.btl, &to, data)?;
+        self.note(|recorder, now| recorder.start(id, &started, begun, now));
+        Ok(id)
     }
 
     /// Starts to receive.
@@ -102,8 +110,12 @@ impl Endpoint {
         tag: i32,
         into: UserMem,
     ) -> Result<ReqId> {
+        let begun = self.now();
+        let started = Started { is_send: false, peer: from, context, tag, bytes: into.len() };
         let pattern = self.pattern(context, from, tag);
-        self.layer.irecv(&mut self.btl, &pattern, Data::Contiguous(into))
+        let id = self.layer.irecv(&mut self.btl, &pattern, Data::Contiguous(into))?;
+        self.note(|recorder, now| recorder.start(Some(id), &started, begun, now));
+        Ok(id)
     }
 
     /// Whether a message is here that such a receive would take.
@@ -119,7 +131,26 @@ impl Endpoint {
 
     /// Whether a request is complete; its name is free then.
     pub fn take(&mut self, id: ReqId) -> bool {
-        self.layer.take(id)
+        let Some(done) = self.layer.take(id) else { return false };
+        self.note(|recorder, now| recorder.end(id, done.status.source as u32, now));
+        true
+    }
+
+    /// The program's call of this name begins: what it does until [`Endpoint::leave`] is part of it.
+    pub(crate) fn enter<N: Into<Cow<'static, str>>>(&mut self, name: impl FnOnce() -> N) {
+        self.note(|recorder, now| recorder.enter(name(), now));
+    }
+
+    /// The program's call is over.
+    pub(crate) fn leave(&mut self) {
+        self.note(Recorder::leave);
+    }
+
+    /// Notes something on the rank's timeline, if it has one.
+    pub(crate) fn note(&mut self, note: impl FnOnce(&mut Recorder, Time)) {
+        if let Some(recorder) = &mut self.recorder {
+            note(recorder, self.clock.read());
+        }
     }
 
     /// Registers the rank's memory for all ranks of other nodes, of which `to` is one: what to send them.
@@ -147,12 +178,15 @@ impl Endpoint {
         offset: usize,
     ) -> Access {
         let costs = self.btl.costs();
-        self.btl.spend(match (interface, way) {
-            (Interface::Light, DataDirection::Put) => costs.light_put,
-            (Interface::Light, DataDirection::Get) => costs.light_get,
-            (Interface::Mpi, DataDirection::Put) => costs.osc_put,
-            (Interface::Mpi, DataDirection::Get) => costs.osc_get,
-        });
+        let (name, takes) = match (interface, way) {
+            (Interface::Light, DataDirection::Put) => ("alhena_put", costs.light_put),
+            (Interface::Light, DataDirection::Get) => ("alhena_get", costs.light_get),
+            (Interface::Mpi, DataDirection::Put) => ("MPI_Put", costs.osc_put),
+            (Interface::Mpi, DataDirection::Get) => ("MPI_Get", costs.osc_get),
+        };
+        let begun = self.now();
+        self.btl.spend(takes);
+        self.note(|recorder, now| recorder.call(name, begun, now));
         Access::new(&self.btl, way, remote, local, offset)
     }
 
@@ -219,6 +253,7 @@ impl Endpoint {
 
     /// The rank computes for so long; its program answers [`crate::Step::Computing`] next.
     pub fn compute(&mut self, time: Time) {
+        self.note(Recorder::act);
         self.clock.spend(time);
     }
 
@@ -249,9 +284,11 @@ impl Endpoint {
     }
 
     /// The rank has had nothing to do until `moment`. It has polled, and slept if that was long.
-    pub(crate) fn sleep_until(&self, moment: Time) {
-        let costs = self.btl.costs();
-        let slept = moment.0.saturating_sub(self.now().0) as f64 > costs.spin;
+    pub(crate) fn sleep_until(&mut self, moment: Time) {
+        let costs = *self.btl.costs();
+        let idle = moment.0.saturating_sub(self.now().0);
+        let slept = idle as f64 > costs.spin;
+        self.note(|recorder, _| recorder.idled(idle));
         self.clock.idle_until(moment);
         if slept {
             self.btl.spend(costs.wake_up);

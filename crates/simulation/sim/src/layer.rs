@@ -4,7 +4,7 @@ use crate::charged::Charged;
 use crate::setup::{Library, Setup};
 use abi::Result;
 use btl::{Arrival, Event, Peer, Receiver};
-use pml::{Counters, Data, LayerState, Mode, Pattern, Receives, ReqId, SendTo, Sends};
+use pml::{Counters, Data, Done, LayerState, Mode, Pattern, Receives, ReqId, SendTo, Sends};
 use pml_ch3::Ch3;
 use pml_ob1::{Config, Ob1};
 
@@ -68,9 +68,9 @@ impl Layer {
         by_layer!(self, layer => layer.iprobe(btl, pattern)).is_some()
     }
 
-    /// Whether a request is complete; its name is free then.
-    pub fn take(&mut self, id: ReqId) -> bool {
-        by_layer!(self, layer => layer.take(id)).is_some()
+    /// The result of a request that is complete; its name is free then.
+    pub fn take(&mut self, id: ReqId) -> Option<Done> {
+        by_layer!(self, layer => layer.take(id))
     }
 
     /// Whether something waits that no event of the transport may announce the end of.

@@ -42,6 +42,7 @@ pub mod seastar;
 mod setup;
 mod software;
 mod speaks;
+mod timeline;
 mod watch;
 mod windows;
 
@@ -52,5 +53,6 @@ pub use jitter::Jitter;
 pub use setup::{Library, Setup};
 pub use software::SoftwareCosts;
 pub use speaks::Speaks;
+pub use timeline::{Jobs, Timeline, TracedCall, TracedMessage, TracedRank, TracedRequest};
 pub use watch::{Shown, Watch};
 pub use windows::{Access, DataDirection, Interface, Remote};

@@ -37,6 +37,7 @@ pub fn setup(costs: Costs) -> Setup {
         params,
         vader: Some(VaderParams::default()),
         watch: None,
+        timeline: None,
         compact: false,
         takes_tail: true,
         cores: None,

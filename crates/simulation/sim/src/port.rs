@@ -242,10 +242,10 @@ impl<M: Member> Port for RankPort<'_, M> {
         }
         area.payload(owner, epoch, into.len(), into.len() > SLOT_PAYLOAD).part(0, into.len()).copy_to(into);
         let mut line = 0.0;
-        let costs = rank.btl.costs();
+        let costs = *rank.btl.costs();
         if let Some(node) = &rank.btl.node {
-            line = node.line_from(owner, costs);
-            rank.sleep_until(node.readable_at(owner, epoch, costs));
+            line = node.line_from(owner, &costs);
+            rank.sleep_until(node.readable_at(owner, epoch, &costs));
         }
         rank.btl.spend(line + into.len() as f64 / costs.copy_rate);
         Ok(true)

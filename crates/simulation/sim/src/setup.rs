@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::software::SoftwareCosts;
+use crate::timeline::Timeline;
 use crate::watch::Watch;
 use btl_ugni::{PeerAddress, UgniParams};
 use btl_vader::VaderParams;
@@ -42,6 +43,8 @@ pub struct Setup {
     pub vader: Option<VaderParams>,
     /// Where to show how far the simulation is.
     pub watch: Option<Arc<Watch>>,
+    /// Where to put what the ranks of a job did when.
+    pub timeline: Option<Arc<Timeline>>,
     /// Whether the memory of nodes has room for few messages at a time, so that a million ranks fit into this machine.
     pub compact: bool,
     /// Whether ob1 carries the last bytes of an odd length in its offer.

@@ -174,6 +174,11 @@ impl Amg {
             }
             Action::Reduce | Action::Agree => {
                 self.calls += i32::from(is_new);
+                if is_new {
+                    end.enter(
+                        || if action == Action::Agree { "MPI_Scan, MPI_Bcast" } else { "MPI_Allreduce" },
+                    );
+                }
                 let collective = match &mut self.agree {
                     Some(agree) if action == Action::Agree => agree,
                     _ => &mut self.reduce,
@@ -225,6 +230,7 @@ impl Program for Amg {
             if let Some(step) = self.go_on(end, action)? {
                 return Ok(step);
             }
+            end.leave();
             let began = self.begun.take().unwrap_or(end.now());
             let function = match action {
                 Action::Reduce => Some(0),

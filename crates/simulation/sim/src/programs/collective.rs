@@ -176,6 +176,7 @@ impl Program for Allreduce {
                     self.time.ended = end.now();
                     return Ok(Step::Done);
                 }
+                end.enter(|| mpi_name(self.coll));
                 let epoch = end.take_epochs(self.schedule.rounds());
                 self.start(epoch)?;
                 self.prepare(end);
@@ -192,11 +193,18 @@ impl Program for Allreduce {
             if !port.advance(&mut self.execution)? {
                 return Ok(Step::Waiting);
             }
+            end.leave();
             self.intact &= self.is_right(end);
             self.running = false;
             self.done += 1;
         }
     }
+}
+
+/// The name of its function.
+fn mpi_name(coll: Coll) -> String {
+    let (first, rest) = coll.name().split_at(1);
+    format!("MPI_{}{rest}", first.to_uppercase())
 }
 
 /// Whether the collective has a root. One call of such a one is timed, which all ranks begin at the same moment, since they

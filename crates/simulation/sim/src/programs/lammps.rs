@@ -168,7 +168,14 @@ impl Lammps {
         // A rank that is its own neighbour copies; LAMMPS does not send then.
         if to != self.rank {
             let buffer: UserMem = end.memory().part(0, bytes);
+            let [send, _, both] = FUNCTIONS;
+            if bytes == COUNT {
+                end.enter(|| both);
+            }
             self.open.push(end.irecv(from, self.at as i32, buffer)?);
+            if bytes != COUNT {
+                end.enter(|| send);
+            }
             self.sending = end.isend(to, self.at as i32, buffer)?;
             self.open.extend(self.sending);
         }
@@ -229,12 +236,18 @@ impl Program for Lammps {
             if was_sending {
                 self.sent = end.now();
             }
+            // MPI_Send ends, and MPI_Wait begins.
+            let counts = matches!(action, Action::Swap { bytes: COUNT, .. });
+            if self.sending.is_none() && !counts {
+                end.leave();
+            }
             if !self.open.is_empty() {
                 return Ok(Step::Waiting);
             }
             if let (Action::Swap { bytes, .. }, true) = (action, self.step >= WARM_UP) {
                 self.count(bytes, end.now());
             }
+            end.leave();
             (self.began, self.computed) = (false, false);
             self.at += 1;
         }

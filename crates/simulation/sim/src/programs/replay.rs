@@ -281,6 +281,7 @@ impl Program for Replay {
             }
             if self.stage == Stage::Call {
                 self.begun = end.now();
+                end.enter(|| job.functions()[usize::from(call.function)].clone());
                 self.begin(end)?;
                 self.stage = Stage::Within;
             }
@@ -288,6 +289,7 @@ impl Program for Replay {
                 return Ok(Step::Waiting);
             }
             self.within[usize::from(call.function)] += (end.now() - self.begun).0;
+            end.leave();
             if self.job.is_mark(call) {
                 self.marks.push(end.now());
             }

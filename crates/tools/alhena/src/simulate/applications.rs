@@ -22,7 +22,7 @@ pub struct Lammps {
     #[arg(long, default_value_t = 16)]
     ranks_per_node: u32,
     #[command(flatten)]
-    machine: Machine,
+    pub(super) machine: Machine,
     #[command(flatten)]
     output: Output,
 }
@@ -146,7 +146,7 @@ pub struct Amg {
     #[arg(long, value_name = "COUNT")]
     iterations: Option<u32>,
     #[command(flatten)]
-    machine: Machine,
+    pub(super) machine: Machine,
     #[command(flatten)]
     output: Output,
 }

@@ -1,6 +1,8 @@
 //! The machine of a simulation, as the command line gives it.
 
 use std::error::Error;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use btl_ugni::UgniParams;
 use btl_vader::VaderParams;
@@ -8,7 +10,9 @@ use clap::Args;
 use coll::tuned::Caches;
 use gni_timed::{Background, Costs, Torus};
 use mca::Registry;
-use sim::{Setup, SoftwareCosts, paper};
+use sim::{Setup, SoftwareCosts, Timeline, paper};
+
+use crate::timeline;
 
 /// Torus, costs and parameters.
 #[derive(Args, Clone, Debug)]
@@ -56,6 +60,12 @@ pub struct Machine {
     /// Parameters of the transports, as mpiexec takes them
     #[arg(long, num_args = 2, value_names = ["KEY", "VALUE"])]
     mca: Vec<String>,
+    /// Write when each rank of the last job called what, and which message went where, on virtual time: for Perfetto, as JSON
+    /// where the name ends with .json
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    #[arg(skip)]
+    timeline: Arc<Timeline>,
 }
 
 /// Four messages a mailbox, and few mailboxes at a time.
@@ -96,6 +106,11 @@ impl Machine {
         self.adapted(setup, if self.paper { &paper::LIMITS } else { &[] })
     }
 
+    /// Writes the timeline, if that was asked for.
+    pub fn save_timeline(&self) -> Result<(), Box<dyn Error>> {
+        self.trace.as_ref().map_or(Ok(()), |path| timeline::save_simulated(self.timeline.take(), path))
+    }
+
     fn adapted(&self, setup: Setup, limits: &[(&str, &str)]) -> Result<Setup, Box<dyn Error>> {
         let dims = <[u32; 3]>::try_from(self.torus.as_slice()).ok();
         let torus = dims.and_then(Torus::new).ok_or_else(|| {
@@ -133,6 +148,7 @@ impl Machine {
             software,
             params: paper::params(&pairs)?,
             vader,
+            timeline: self.trace.is_some().then(|| Arc::clone(&self.timeline)),
             ..setup
         };
         Ok(if self.paper { paper::as_in_the_paper(setup) } else { setup })

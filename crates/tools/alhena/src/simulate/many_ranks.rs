@@ -160,7 +160,7 @@ pub struct Allreduce {
     #[command(flatten)]
     job: Job,
     #[command(flatten)]
-    machine: Machine,
+    pub(super) machine: Machine,
     #[command(flatten)]
     output: Output,
 }
@@ -235,7 +235,7 @@ pub struct Halo {
     #[command(flatten)]
     job: Job,
     #[command(flatten)]
-    machine: Machine,
+    pub(super) machine: Machine,
     #[command(flatten)]
     output: Output,
 }

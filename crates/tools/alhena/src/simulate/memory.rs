@@ -28,7 +28,7 @@ pub struct Memory {
     #[arg(long, default_value_t = 16)]
     ranks_per_node: u32,
     #[command(flatten)]
-    machine: Machine,
+    pub(super) machine: Machine,
     #[command(flatten)]
     output: Output,
 }

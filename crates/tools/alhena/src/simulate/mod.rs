@@ -59,20 +59,21 @@ enum Topic {
 
 /// Simulates, prints the table, writes what was asked for.
 pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
-    match &arguments.topic {
-        Topic::Pingpong(topic) => topic.run(),
-        Topic::Bandwidth(topic) => topic.run(),
-        Topic::OneSided(topic) => topic.run(),
-        Topic::Raw(topic) => topic.run(),
-        Topic::Gather(topic) => topic.run(),
-        Topic::Allreduce(topic) => topic.run(),
-        Topic::Halo(topic) => topic.run(),
-        Topic::Lammps(topic) => topic.run(),
-        Topic::Amg(topic) => topic.run(),
-        Topic::Replay(topic) => topic.run(),
-        Topic::Seastar(topic) => topic.run(),
-        Topic::Dr(topic) => topic.run(),
-        Topic::Memory(topic) => topic.run(),
-        Topic::Calibrate(topic) => topic.run(),
-    }
+    let machine = match &arguments.topic {
+        Topic::Pingpong(topic) => topic.run().map(|()| &topic.machine)?,
+        Topic::Bandwidth(topic) => topic.run().map(|()| &topic.machine)?,
+        Topic::OneSided(topic) => topic.run().map(|()| &topic.machine)?,
+        Topic::Raw(topic) => topic.run().map(|()| &topic.machine)?,
+        Topic::Gather(topic) => topic.run().map(|()| &topic.machine)?,
+        Topic::Allreduce(topic) => topic.run().map(|()| &topic.machine)?,
+        Topic::Halo(topic) => topic.run().map(|()| &topic.machine)?,
+        Topic::Lammps(topic) => topic.run().map(|()| &topic.machine)?,
+        Topic::Amg(topic) => topic.run().map(|()| &topic.machine)?,
+        Topic::Replay(topic) => topic.run().map(|()| &topic.machine)?,
+        Topic::Memory(topic) => topic.run().map(|()| &topic.machine)?,
+        Topic::Seastar(topic) => return topic.run(),
+        Topic::Dr(topic) => return topic.run(),
+        Topic::Calibrate(topic) => return topic.run(),
+    };
+    machine.save_timeline()
 }

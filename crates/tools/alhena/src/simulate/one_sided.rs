@@ -36,7 +36,7 @@ pub struct OneSided {
     #[arg(long)]
     sourced: bool,
     #[command(flatten)]
-    machine: Machine,
+    pub(super) machine: Machine,
     #[command(flatten)]
     output: Output,
 }
@@ -60,7 +60,7 @@ pub struct Gather {
     #[arg(long)]
     sourced: bool,
     #[command(flatten)]
-    machine: Machine,
+    pub(super) machine: Machine,
     #[command(flatten)]
     output: Output,
 }

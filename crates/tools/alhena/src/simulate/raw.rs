@@ -21,7 +21,7 @@ pub struct Raw {
     #[arg(long)]
     sourced: bool,
     #[command(flatten)]
-    machine: Machine,
+    pub(super) machine: Machine,
     #[command(flatten)]
     output: Output,
 }

@@ -33,7 +33,7 @@ pub struct Replay {
     #[arg(long, value_name = "SHARE")]
     within: Option<f64>,
     #[command(flatten)]
-    machine: Machine,
+    pub(super) machine: Machine,
     #[command(flatten)]
     output: Output,
 }

@@ -39,7 +39,7 @@ pub struct Pingpong {
     #[command(flatten)]
     sizes: Sizes,
     #[command(flatten)]
-    machine: Machine,
+    pub(super) machine: Machine,
     #[command(flatten)]
     output: Output,
 }
@@ -183,7 +183,7 @@ pub struct Bandwidth {
     #[command(flatten)]
     sizes: Sizes,
     #[command(flatten)]
-    machine: Machine,
+    pub(super) machine: Machine,
     #[command(flatten)]
     output: Output,
 }

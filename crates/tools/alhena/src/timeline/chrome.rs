@@ -19,7 +19,7 @@ pub fn write(timeline: &Timeline) -> String {
             for (phase, time) in [("b", request.time.0), ("e", request.time.1)] {
                 events.push(json!({
                     "ph": phase, "cat": "request", "id": id, "name": request.name, "pid": rank.rank, "tid": 0,
-                    "ts": micros(time), "args": { "place": request.place },
+                    "ts": micros(time), "args": place(&request.place),
                 }));
             }
         }
@@ -58,11 +58,16 @@ fn names(rank: &Rank, events: &mut Vec<Value>) {
 fn slice(rank: &Rank, call: &Call) -> Value {
     let facts = call.facts().into_iter().map(|(name, value)| (name.to_owned(), value.into()));
     let mut args: serde_json::Map<String, Value> = facts.collect();
-    args.insert("place".to_owned(), call.place.clone().into());
+    args.extend(place(&call.place));
     json!({
         "ph": "X", "cat": "mpi", "name": call.name, "pid": rank.rank, "tid": call.thread, "ts": micros(call.time.0),
         "dur": micros(call.time.1 - call.time.0), "args": args,
     })
+}
+
+/// Where a call was, if that is known: a simulated one is nowhere.
+fn place(text: &str) -> serde_json::Map<String, Value> {
+    (!text.is_empty()).then(|| ("place".to_owned(), text.into())).into_iter().collect()
 }
 
 fn about(rank: &Rank) -> Value {

@@ -1,5 +1,6 @@
 //! From the ranks' memory to a timeline: times by one clock, places with names, both ends of each message.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -31,10 +32,10 @@ pub fn collect(memory: &Path, ranks: u32) -> Result<Timeline, Error> {
 
 fn rank(snapshot: &Snapshot, clocks: &Clocks, resolver: &mut Resolver) -> Rank {
     let host = &snapshot.names.host;
-    let names: Vec<(&'static str, String)> = snapshot
+    let names: Vec<(Cow<'static, str>, String)> = snapshot
         .sites
         .iter()
-        .map(|site| (FUNCTIONS[site.function].name, place(snapshot, site, resolver)))
+        .map(|site| (FUNCTIONS[site.function].name.into(), place(snapshot, site, resolver)))
         .collect();
     let time = |(from, to): (u64, u64)| (clocks.align(host, from), clocks.align(host, to));
     let named = |site: u32| names[site as usize].clone();
@@ -60,7 +61,7 @@ fn rank(snapshot: &Snapshot, clocks: &Clocks, resolver: &mut Resolver) -> Rank {
     };
     Rank {
         rank: snapshot.rank,
-        pid: snapshot.names.pid,
+        pid: Some(snapshot.names.pid),
         host: host.clone(),
         uncertainty: clocks.uncertainty(host),
         calls,

@@ -2,17 +2,19 @@
 //! runs it after the job.
 //!
 //! ```text
-//!   mpiexec -trace=FILE ── memory ──► collect ── Timeline ──► FILE       Perfetto's protobuf     perfetto
-//!                                       │   joins messages,   FILE.json  Trace Event JSON        chrome
-//!                                       └── finds waits
+//!   mpiexec -trace=FILE ── memory ──► collect ──┐ joins messages
+//!                                               ├─ Timeline ─ waits ──► FILE       Perfetto's protobuf     perfetto
+//!   alhena sim … --trace FILE ─────► simulated ─┘             finds     FILE.json  Trace Event JSON        chrome
 //! ```
 
 mod chrome;
 mod clocks;
 mod collect;
 mod perfetto;
+mod simulated;
 mod waits;
 
+use std::borrow::Cow;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -38,6 +40,11 @@ enum Error {
          program dynamically with mpicc; see `ldd` on it"
     )]
     NoRank,
+    #[error(
+        "writing the timeline: not possible\n  seen: no job with ranks of a message layer was simulated\n  next: alhena sim \
+         halo --ranks 64 --trace FILE"
+    )]
+    NoJob,
 }
 
 /// A job.
@@ -54,8 +61,8 @@ pub struct Timeline {
 pub struct Rank {
     /// Its number in the job.
     pub rank: u32,
-    /// Its process.
-    pub pid: i32,
+    /// Its process; none has a simulated one.
+    pub pid: Option<i32>,
     /// Its host.
     pub host: String,
     /// Nanoseconds by which its clock may differ from rank 0's; `None`: that is not known.
@@ -74,7 +81,7 @@ pub struct Call {
     /// The thread.
     pub thread: u16,
     /// The function.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// Where it was called.
     pub place: String,
     /// From its beginning to its end.
@@ -97,7 +104,7 @@ pub struct Call {
 #[derive(Debug)]
 pub struct Request {
     /// The function that began it.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// Where it was called.
     pub place: String,
     /// From its beginning to its completion.
@@ -129,14 +136,31 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
                 .into(),
         );
     };
-    let mut timeline = collect::collect(memory, arguments.left.ranks)?;
+    let timeline = collect::collect(memory, arguments.left.ranks)?;
+    save(timeline, output, "mpiexec")
+}
+
+/// Writes the timeline of the last job that was simulated.
+pub fn save_simulated(jobs: sim::Jobs, output: &Path) -> Result<(), Box<dyn std::error::Error>> {
+    let (jobs, timeline) = (jobs.count, simulated::timeline(jobs));
+    if timeline.ranks.is_empty() {
+        return Err(Error::NoJob.into());
+    }
+    save(timeline, output, "alhena")?;
+    if jobs > 1 {
+        eprintln!("  of the last one of {jobs} jobs: give one size for another");
+    }
+    Ok(())
+}
+
+fn save(mut timeline: Timeline, output: &Path, tool: &str) -> Result<(), Box<dyn std::error::Error>> {
     waits::find(&mut timeline);
     let bytes = match output.extension().is_some_and(|extension| extension == "json") {
         true => chrome::write(&timeline).into_bytes(),
         false => perfetto::write(&timeline),
     };
     write(output, &bytes)?;
-    eprint!("mpiexec: timeline: {}: {}", output.display(), summary(&timeline));
+    eprint!("{tool}: timeline: {}: {}", output.display(), summary(&timeline));
     Ok(())
 }
 
@@ -164,9 +188,12 @@ fn summary(timeline: &Timeline) -> String {
     );
     let dropped: u64 = timeline.ranks.iter().map(|rank| rank.dropped).sum();
     if dropped > 0 {
-        text += &format!(
-            "  {dropped} earlier events made room for later ones: mpiexec -trace-events N keeps more\n"
-        );
+        text += &match timeline.ranks.iter().all(|rank| rank.pid.is_some()) {
+            true => format!(
+                "  {dropped} earlier events made room for later ones: mpiexec -trace-events N keeps more\n"
+            ),
+            false => format!("  {dropped} later calls found no room: simulate fewer ranks\n"),
+        };
     }
     let backwards = timeline.messages.iter().filter(|message| timeline.is_backwards(message)).count();
     if backwards > 0 {
@@ -210,16 +237,24 @@ impl Rank {
         all
     }
 
+    /// Which events have found no room: a live rank keeps the last ones, a simulated one the first.
+    fn dropped_ones(&self) -> &'static str {
+        if self.pid.is_some() { "earlier" } else { "later" }
+    }
+
     /// What else is known: host, process, how far its clock may be wrong, and what is not there.
     pub fn labels(&self) -> String {
-        let mut text = format!("{}, process {}", self.host, self.pid);
+        let mut text = self.host.clone();
+        if let Some(pid) = self.pid {
+            text += &format!(", process {pid}");
+        }
         match self.uncertainty {
             Some(0) => {}
             Some(uncertainty) => text += &format!(", clock within {}", numbers::time(uncertainty)),
             None => text += ", clock not compared",
         }
         if self.dropped > 0 {
-            text += &format!(", {} earlier events dropped", self.dropped);
+            text += &format!(", {} {} events dropped", self.dropped, self.dropped_ones());
         }
         text
     }

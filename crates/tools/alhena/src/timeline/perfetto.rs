@@ -223,9 +223,9 @@ impl File {
                 self.close(timeline, (place, last), own, ends);
                 open.pop();
             }
-            let mut facts = vec![("place", Fact::Text(&call.place))];
+            let mut facts = known(&call.place);
             facts.extend(call.facts().into_iter().map(|(name, value)| (name, Fact::Number(value as i64))));
-            let (packet, mut event) = self.named(call.time.0, own, event::BEGIN, "mpi", call.name, &facts);
+            let (packet, mut event) = self.named(call.time.0, own, event::BEGIN, "mpi", &call.name, &facts);
             for &flow in flows.get(&(place, at)).into_iter().flatten() {
                 event = event.fixed(event::FLOW, flow);
             }
@@ -273,12 +273,17 @@ impl File {
             });
             lanes[lane] = request.time.1;
             let own = track(rank, LANES + lane as u64);
-            let facts = [("place", Fact::Text(&request.place))];
-            let begin = self.named(request.time.0, own, event::BEGIN, "request", request.name, &facts);
+            let facts = known(&request.place);
+            let begin = self.named(request.time.0, own, event::BEGIN, "request", &request.name, &facts);
             self.put(begin);
             self.end(request.time.1, own);
         }
     }
+}
+
+/// Where a call was, if that is known: a simulated one is nowhere.
+fn known(text: &str) -> Vec<(&'static str, Fact<'_>)> {
+    if text.is_empty() { Vec::new() } else { vec![("place", Fact::Text(text))] }
 }
 
 /// What stands beside an event.

@@ -37,7 +37,7 @@ pub fn find(timeline: &mut Timeline) {
     }
     for call in timeline.ranks.iter_mut().flat_map(|rank| &mut rank.calls) {
         if let Some(&last) = call.round.and_then(|round| last.get(&round))
-            && waits_for_all(call.name)
+            && waits_for_all(&call.name)
         {
             call.late_others = until(last, call);
         }
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     fn call(name: &'static str, time: (u64, u64)) -> Call {
-        Call { name, time, ..Call::default() }
+        Call { name: name.into(), time, ..Call::default() }
     }
 
     fn two(sender: Call, receiver: Call, posted: u64) -> Timeline {
