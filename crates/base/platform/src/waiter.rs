@@ -103,6 +103,15 @@ impl Waiter {
     }
 }
 
+/// Gives the core to a thread that this one waits for and cannot be woken by: by a yield, or by a short sleep where yields take long.
+pub fn give_way() {
+    if !YIELDS.give_way() {
+        std::thread::sleep(NAP);
+    }
+}
+
+/// As long as a yield and a turn of another thread take.
+const NAP: Duration = Duration::from_micros(50);
 /// A yield that takes so many nanoseconds has met a program that computes.
 const LONG: u64 = 1_000_000;
 /// After a long yield there is none for so many times as long: so they cost at most a 64th of the time.
