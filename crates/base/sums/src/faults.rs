@@ -39,13 +39,18 @@ impl Faults {
     /// Changes a bit of what was copied into `runs`, perhaps.
     pub fn damage_copy(&mut self, runs: &[UserMem]) {
         if self.rng.chance(self.plan.copy) {
-            let run = self.rng.pick(runs);
-            let bit = self.rng.index((run.len() * 8).max(1));
-            let byte = run.part(bit / 8, 1);
-            let mut changed = [0];
-            byte.as_bytes().copy_to(&mut changed);
-            changed[0] ^= 1 << (bit % 8);
-            byte.write(PeerBytes::of(&changed));
+            damage_bit(runs, &mut self.rng);
         }
     }
+}
+
+/// Changes a bit of what `runs` are together.
+pub fn damage_bit(runs: &[UserMem], rng: &mut Rng) {
+    let run = rng.pick(runs);
+    let bit = rng.index((run.len() * 8).max(1));
+    let byte = run.part(bit / 8, 1);
+    let mut changed = [0];
+    byte.as_bytes().copy_to(&mut changed);
+    changed[0] ^= 1 << (bit % 8);
+    byte.write(PeerBytes::of(&changed));
 }

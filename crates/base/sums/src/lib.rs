@@ -11,7 +11,7 @@ mod params;
 mod pieces;
 
 pub use damage::{Damage, Half, Place, host};
-pub use faults::{FaultPlan, Faults};
+pub use faults::{FaultPlan, Faults, damage_bit};
 pub use params::{Checksum, SumParams};
 pub use pieces::{PIECE, of_bytes, of_runs, of_words};
 

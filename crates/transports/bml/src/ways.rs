@@ -1,7 +1,9 @@
 //! The transports of the table one by one, for a layer that chooses among them.
 
-use btl::{Arrival, Btl, Busy, Event, Limits, Loss, Peer, Rails, Turn, Way, Ways};
-use mem::Source;
+use btl::{
+    Access, Arrival, Btl, Busy, Event, Limits, Loss, Peer, Rails, Refusal, RemoteKey, Turn, Way, Ways,
+};
+use mem::{Source, UserMem};
 
 use crate::slot::Slot;
 use crate::{Bml, Reached};
@@ -59,6 +61,34 @@ impl Ways for Bml {
 
     fn depart(&mut self) {
         on_each!(self.there_mut(), btl => btl.depart());
+    }
+
+    fn expose_by(
+        &mut self,
+        way: Way,
+        peer: Peer,
+        memory: UserMem,
+        access: Access,
+    ) -> Result<RemoteKey, Refusal> {
+        on!(self.routed_mut(Reached::of_way(way)), btl => btl.expose(peer, memory, access))
+    }
+
+    fn conceal_by(&mut self, way: Way, peer: Peer, key: RemoteKey) {
+        on!(self.routed_mut(Reached::of_way(way)), btl => btl.conceal(peer, key));
+    }
+
+    fn copy_by(
+        &mut self,
+        way: Way,
+        peer: Peer,
+        (local, stores): (UserMem, bool),
+        (key, offset): (&RemoteKey, u64),
+        cookie: u64,
+    ) -> Result<(), Refusal> {
+        on!(self.routed_mut(Reached::of_way(way)), btl => match stores {
+            true => btl.put(peer, local, key, offset, cookie),
+            false => btl.get(peer, local, key, offset, cookie),
+        })
     }
 
     fn renew_by(&mut self, way: Way, peer: Peer) {

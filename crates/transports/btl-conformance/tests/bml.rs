@@ -150,8 +150,12 @@ mod by_portals_over_tcp {
 
 /// Data reliability over the table of a process.
 fn reliable(rank: u32, below: Bml, faults: &str) -> Bml {
+    reliable_with(rank, below, faults, btl_dr::Rdma::Never)
+}
+
+fn reliable_with(rank: u32, below: Bml, faults: &str, rdma: btl_dr::Rdma) -> Bml {
     use btl_dr::{Checksum, Dr, DrParams, FaultPlan};
-    let params = DrParams { checksum: Checksum::Always, ..DrParams::default() };
+    let params = DrParams { checksum: Checksum::Always, rdma, ..DrParams::default() };
     let faults = FaultPlan::parse(faults).unwrap();
     let faults = FaultPlan { seed: faults.seed + u64::from(rank), ..faults };
     let dr = Dr::new(below, (Peer(rank), 5), 3, &params, &faults).unwrap();
@@ -204,6 +208,102 @@ fn verified(rank: u32, below: Bml, faults: &str) -> Bml {
     let settings = Settings { hosts: Default::default(), faults, end: |text| panic!("{text}") };
     let verify = Verify::new(below, (Peer(rank), 5), 3, settings);
     Bml::new(Peer(rank), 3, None, Transports { verify: Some(verify), ..Transports::default() }).unwrap()
+}
+
+/// Gets and puts under data reliability, as the transports do them, or compared with their owner's memory and repeated.
+mod reliable_gets {
+    use super::*;
+    use btl_dr::Rdma;
+
+    const BAD: &str = "seed=5,drop=0.01,twice=0.01,damage=0.01,late=0.02,copy=0.2";
+
+    fn over_vader(faults: &str, rdma: Rdma) -> Endpoints<Bml> {
+        let vaders = (0..).zip(common::attach_all(3, &VaderParams::default()));
+        let table = |(rank, vader)| {
+            let transports = Transports { vader: Some(vader), ..Transports::default() };
+            reliable_with(rank, Bml::new(Peer(rank), 3, None, transports).unwrap(), faults, rdma)
+        };
+        Endpoints { ends: vaders.map(table).collect() }
+    }
+
+    fn over_tcp(faults: &str, rdma: Rdma) -> Endpoints<Bml> {
+        Endpoints { ends: tcps().map(|(rank, below)| reliable_with(rank, below, faults, rdma)).collect() }
+    }
+
+    mod verified {
+        use super::*;
+        fn world() -> Endpoints<Bml> {
+            over_vader("", Rdma::Verified)
+        }
+        btl_conformance::suite!(world);
+    }
+
+    mod verified_over_tcp {
+        use super::*;
+        fn world() -> Endpoints<Bml> {
+            over_tcp("", Rdma::Verified)
+        }
+        btl_conformance::suite!(world);
+    }
+
+    mod trusted {
+        use super::*;
+        fn world() -> Endpoints<Bml> {
+            over_vader("", Rdma::Trusted)
+        }
+        btl_conformance::suite!(world);
+    }
+
+    /// Each get has brought what its owner has, or has failed; so many of ten have not.
+    fn damage_is_repaired(mut world: Endpoints<Bml>, least: u64) {
+        use btl::{Access, Event};
+        const GETS: u64 = 200;
+        let (owner, user) = (Peer(0), Peer(2));
+        let (mut done, mut failed) = (0, 0);
+        for seed in 0..GETS {
+            let len = 1 + (seed as usize * 7919) % 300_000;
+            let (mut exposed, mut local) = (btl_conformance::fill(seed, len), vec![0; len]);
+            let key =
+                world.ends[0].expose(user, view(&mut exposed), Access::Read).expect("memory can be exposed");
+            world.ends[2].get(owner, view(&mut local), &key, 0, seed).expect("a get begins");
+            let event = loop {
+                let news = world.ends[2].next_event();
+                let others = world.ends[..2].iter_mut().map(btl::Btl::next_event);
+                others.for_each(|event| assert_eq!(event, None));
+                if let Some(event) = news {
+                    break event;
+                }
+            };
+            if event == Event::Done(seed) {
+                assert!(local == exposed, "a get of {len} bytes");
+                done += 1;
+            } else {
+                assert_eq!(event, Event::Failed(seed));
+                failed += 1;
+            }
+            world.ends[0].conceal(user, key);
+        }
+        assert!(done > GETS * least / 10, "{done} of {GETS}, {failed} failed");
+    }
+
+    /// Memory that two processes copy together is named for one get: that fails where it differs.
+    #[test]
+    fn damage_is_repaired_over_vader() {
+        damage_is_repaired(over_vader(BAD, Rdma::Verified), 6);
+    }
+
+    /// Of three tries at 0.2 each, one in 125 fails.
+    #[test]
+    fn damage_is_repaired_over_tcp() {
+        damage_is_repaired(over_tcp(BAD, Rdma::Verified), 9);
+    }
+
+    /// A view of bytes that outlive it.
+    #[allow(unsafe_code)]
+    fn view(bytes: &mut [u8]) -> UserMem {
+        // SAFETY: the get on it is over before they go.
+        unsafe { UserMem::of(bytes) }
+    }
 }
 
 mod verified_over_vader {

@@ -2,6 +2,7 @@
 
 use chance::Rng;
 use dr::Time;
+use mem::UserMem;
 
 chance::plan! {
     /// Faults that are injected. All but the cut are probabilities, 0 to 1.
@@ -14,6 +15,8 @@ chance::plan! {
         damage: f64,
         /// A frame leaves after the next one.
         late: f64,
+        /// One bit of what a get has brought changes.
+        copy: f64,
         /// Nothing leaves by the fastest way from so many milliseconds after the first frame
         cut_from: u64,
         /// to so many.
@@ -43,8 +46,8 @@ pub(crate) struct Faults {
 impl Faults {
     /// `None`: nothing can go wrong.
     pub(crate) fn new(plan: &FaultPlan) -> Option<Faults> {
-        let FaultPlan { drop, twice, damage, late, cut_to, .. } = *plan;
-        (drop + twice + damage + late > 0.0 || cut_to > 0).then(|| Faults {
+        let FaultPlan { drop, twice, damage, late, copy, cut_to, .. } = *plan;
+        (drop + twice + damage + late + copy > 0.0 || cut_to > 0).then(|| Faults {
             plan: plan.clone(),
             rng: Rng::new(plan.seed),
             began: None,
@@ -56,6 +59,13 @@ impl Faults {
         let Faults { plan, began, .. } = self;
         let since = now - *began.get_or_insert(now);
         path == 0 && (plan.cut_from..plan.cut_to).contains(&(since / 1_000_000))
+    }
+
+    /// Changes a bit of what a get has brought, perhaps.
+    pub(crate) fn damage_copy(&mut self, runs: &[UserMem]) {
+        if self.rng.chance(self.plan.copy) {
+            sums::damage_bit(runs, &mut self.rng);
+        }
     }
 
     /// What becomes of the next frame, of so many bits.

@@ -46,6 +46,18 @@ impl<B: Ways + 'static> Join for Joining<B> {
             |dr| dr.counts().falls,
             "Times that a way to a peer was suspected, or reported lost by its transport",
         ),
+        Variable::new(
+            "btl_dr_gets",
+            Sum,
+            |dr| dr.gets().0,
+            "Gets that were compared with their owner's memory, and were equal",
+        ),
+        Variable::new(
+            "btl_dr_gets_again",
+            Sum,
+            |dr| dr.gets().1,
+            "Gets that were made again, since what they had brought was damaged",
+        ),
     ];
 
     fn begin(start: &mut Start<'_>) -> Result<Joining<B>, Lines> {

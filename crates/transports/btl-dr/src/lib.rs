@@ -16,8 +16,8 @@
 //!
 //! # What there is and is not
 //!
-//! * Long messages go in fragments: there is no get, put or registered memory, since bytes that a NIC or the kernel moves by
-//!   itself pass no checksum.
+//! * Long messages go in fragments, since bytes that a NIC or the kernel moves by itself pass no checksum. `btl_dr_rdma` allows
+//!   gets by the fastest way that has them, compared with their owner's memory afterwards (`gets`). There is no registered memory.
 //! * The payload is under a checksum on ways that leave the host (`btl_dr_checksum`); headers always are.
 //! * No time decides that a peer is dead. It is lost when each way to it reports that, or the launcher does.
 //! * Room comes back with acknowledgements, which are arrivals; a timer among the descriptors ends a sleep when a frame is
@@ -30,12 +30,14 @@
 #![deny(unsafe_code)]
 
 mod faults;
+mod gets;
 pub mod join;
 mod news;
 mod params;
 mod port;
 mod transport;
+mod under_way;
 
 pub use faults::FaultPlan;
-pub use params::{Checksum, DrParams};
+pub use params::{Checksum, DrParams, Rdma};
 pub use transport::Dr;

@@ -12,6 +12,18 @@ mca::choice! {
     }
 }
 
+mca::choice! {
+    /// Whether long messages are copied by the kernel or a NIC.
+    pub enum Rdma {
+        /// Never: they go in fragments, under sums.
+        Never = "never",
+        /// By gets that are compared with their owner's memory, and repeated where they differ.
+        Verified = "verified",
+        /// By gets and puts as the transports do them.
+        Trusted = "trusted",
+    }
+}
+
 mca::params! {
     /// Parameters of data reliability.
     pub struct DrParams("btl_dr_") {
@@ -20,11 +32,16 @@ mca::params! {
         checksum: Checksum = "network", scope AllEq;
         /// Bytes for one peer that may be under way without an acknowledgement. They are kept until it comes.
         window: mca::Size = "4M", unit "bytes", range 65536 to 1073741824, level Tuner;
+        /// Whether long messages are copied by the kernel or by a NIC, without sums on their way: never (they go in fragments),
+        /// verified (by gets, whose bytes are compared with sums of their owner's memory, and repeated where they differ),
+        /// or trusted (by gets and puts as the transports do them). What fails so goes in fragments.
+        rdma: Rdma = "never", scope AllEq;
         /// Report ways to peers that fail, and that return, on standard error.
         report: mca::Bool = "true";
         /// Faults for tests that happen to frames which leave, each with a probability from 0 to 1: drop, twice, damage (one
-        /// bit), late (after the next frame); a seed, as in seed=1,drop=0.01; and a cut of the fastest way to each peer, from a
-        /// number of milliseconds after the first frame to another: cut_from=100,cut_to=3000.
+        /// bit), late (after the next frame); copy, of gets (one bit of what was brought changes); a seed, as in
+        /// seed=1,drop=0.01; and a cut of the fastest way to each peer, from a number of milliseconds after the first frame to
+        /// another: cut_from=100,cut_to=3000.
         faults: mca::Text = "", level Developer;
     }
 }

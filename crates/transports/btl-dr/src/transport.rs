@@ -6,30 +6,32 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use btl::{
-    Arrival, Btl, Busy, Event, FastPath, Full, Limits, LimitsByPeer, Loss, Pace, Peer, Rails, RemoteMemory,
-    Sleep, Turn, Way, Ways,
+    Access, Arrival, Btl, Busy, Event, FastPath, Full, Limits, LimitsByPeer, Loss, Pace, Peer, Rails,
+    Refusal, RemoteKey, RemoteMemory, Sleep, Turn, Way, Ways,
 };
+use copies::{Copy, Kind};
 use dr::{Config, Counts, MAX_HEADER_WORDS, Names, Pair, PathConfig, PathState, Taken, Time};
-use mem::{PeerBytes, PeerSpace, Source};
+use mem::{PeerBytes, PeerSpace, Source, UserMem};
 use platform::timer::Timer;
 
 use crate::faults::{FaultPlan, Faults};
 use crate::news::{News, name};
 use crate::port::{Held, Out};
-use crate::{Checksum, DrParams};
+use crate::under_way::{Gets, direct};
+use crate::{Checksum, DrParams, Rdma};
 
 /// The peer of a pair, and how it is reached.
 #[derive(Debug)]
-struct Conversation {
-    pair: Pair,
-    ways: Vec<Way>,
+pub(crate) struct Conversation {
+    pub(crate) pair: Pair,
+    pub(crate) ways: Vec<Way>,
     /// What was reported of them last.
     news: News,
     /// It is in the list of those that want turns.
     is_awake: bool,
     /// Something has arrived or was sent since its last turn.
     is_dirty: bool,
-    is_lost: bool,
+    pub(crate) is_lost: bool,
 }
 
 impl Conversation {
@@ -43,7 +45,7 @@ impl Conversation {
 /// Data reliability over the transports `B`.
 #[derive(Debug)]
 pub struct Dr<B> {
-    below: B,
+    pub(crate) below: B,
     me: Peer,
     job: u64,
     config: Config,
@@ -53,7 +55,7 @@ pub struct Dr<B> {
     conversations: Vec<Option<Box<Conversation>>>,
     /// Peers that want turns: something is under way, or due.
     awake: Vec<u32>,
-    events: VecDeque<Event>,
+    pub(crate) events: VecDeque<Event>,
     /// Frames that were taken while an event was asked for, acknowledged ones among them: sender, words of the header that is
     /// carried, and body.
     ready: VecDeque<(Peer, usize, Vec<u8>)>,
@@ -62,7 +64,7 @@ pub struct Dr<B> {
     /// Memory for the next body.
     spare: Vec<u8>,
     is_lent: bool,
-    faults: Option<Faults>,
+    pub(crate) faults: Option<Faults>,
     held: Option<Held>,
     timer: Timer,
     timer_at: Option<Time>,
@@ -70,6 +72,8 @@ pub struct Dr<B> {
     has_news: bool,
     /// Takes the lines about ways that fail and return.
     report: Option<fn(&str)>,
+    pub(crate) rdma: Rdma,
+    pub(crate) gets: Gets,
 }
 
 /// Frames of data that wait for being asked for; with more, acknowledgements behind them wait, too.
@@ -97,7 +101,7 @@ impl<B: Ways> Dr<B> {
         faults: &FaultPlan,
     ) -> io::Result<Dr<B>> {
         let config = Config { window_bytes: params.window, ..Config::default() };
-        let limits = LimitsByPeer::new(peers, |peer| limits(&below, peer));
+        let limits = LimitsByPeer::new(peers, |peer| limits(&below, params.rdma, peer));
         Ok(Dr {
             below,
             me,
@@ -118,6 +122,8 @@ impl<B: Ways> Dr<B> {
             timer_at: None,
             has_news: false,
             report: params.report.then_some(btl::join::report),
+            rdma: params.rdma,
+            gets: Gets::default(),
         })
     }
 
@@ -146,12 +152,17 @@ impl<B: Ways> Dr<B> {
         })
     }
 
+    /// Gets that were compared with their owner's memory and were equal, and those that were made again.
+    pub fn gets(&self) -> (u64, u64) {
+        (self.gets.equal, self.gets.again)
+    }
+
     /// The ways to a peer in the order in which they are tried, by name.
     pub fn ways_to(&self, peer: Peer) -> Vec<String> {
         self.below.ways(peer).into_iter().map(|way| name(&self.below, way, peer)).collect()
     }
 
-    fn conversation(&mut self, peer: Peer) -> &mut Conversation {
+    pub(crate) fn conversation(&mut self, peer: Peer) -> &mut Conversation {
         let Dr { below, me, job, config, checksum, conversations, .. } = self;
         conversations[peer.0 as usize].get_or_insert_with(|| {
             let ways = below.ways(peer);
@@ -174,7 +185,7 @@ impl<B: Ways> Dr<B> {
     }
 
     /// The peer gets a turn soon.
-    fn wake(&mut self, peer: Peer) {
+    pub(crate) fn wake(&mut self, peer: Peer) {
         let conversation = self.conversation(peer);
         conversation.is_dirty = true;
         if !core::mem::replace(&mut conversation.is_awake, true) {
@@ -199,6 +210,9 @@ impl<B: Ways> Dr<B> {
 
     /// Gives a turn to each peer that wants one.
     fn advance(&mut self) {
+        if !self.gets.is_flushed() {
+            self.send_questions();
+        }
         if self.awake.is_empty() {
             return;
         }
@@ -257,6 +271,10 @@ impl<B: Ways> Dr<B> {
                 self.spare = body;
                 None
             }
+            Taken::New { words } if self.rdma != Rdma::Never && self.take_question(peer, words, &body) => {
+                self.spare = body;
+                None
+            }
             Taken::New { words } => Some((peer, words, body)),
         }
     }
@@ -295,6 +313,7 @@ impl<B: Ways> Dr<B> {
         let Some(path) = conversation.ways.iter().position(|&one| one == way) else { return };
         if conversation.pair.path_lost(path as u8, now) && !conversation.is_lost {
             conversation.is_lost = true;
+            self.forget_copies(peer);
             self.events.push_back(Event::PeerLost(peer));
         }
         self.wake(peer);
@@ -326,14 +345,22 @@ impl<B: Ways> Dr<B> {
     }
 }
 
-/// What fits every way to a peer: a frame may move from one to another.
-fn limits<B: Ways>(below: &B, peer: Peer) -> Limits {
+/// What fits every way to a peer: a frame may move from one to another. Gets and puts have the limits of the way that they take.
+fn limits<B: Ways>(below: &B, rdma: Rdma, peer: Peer) -> Limits {
     let all = below.ways(peer);
     let least = |of: fn(&Limits) -> usize| {
         all.iter().map(|&way| of(below.limits_by(way, peer))).min().unwrap_or(CARRIED + 1)
     };
     let max_send = least(|limits| limits.max_send).saturating_sub(CARRIED).max(1);
-    Limits::of_messages(least(|limits| limits.eager).min(max_send), max_send)
+    let of_messages = Limits::of_messages(least(|limits| limits.eager).min(max_send), max_send);
+    match direct(below, peer).filter(|_| rdma != Rdma::Never) {
+        None => of_messages,
+        Some(way) => {
+            let Limits { eager, max_send, .. } = of_messages;
+            let direct = *below.limits_by(way, peer);
+            Limits { eager, max_send, put: direct.put && rdma == Rdma::Trusted, ..direct }
+        }
+    }
 }
 
 impl<B: Ways> RemoteMemory for Dr<B> {}
@@ -401,12 +428,17 @@ impl<B: Ways> Btl for Dr<B> {
     /// Takes what has arrived, too: acknowledgements make room. A loss comes after what had arrived before.
     fn next_event(&mut self) -> Option<Event> {
         self.take_frames();
-        // Events of data are for gets and puts, which there are none of.
         while let Some((way, event)) = self.below.next_event_by() {
-            if let Event::PeerLost(peer) = event {
-                let rails =
-                    self.below.ways(peer).into_iter().filter(|one| one.transport() == way.transport());
-                rails.for_each(|way| self.lose(way, peer));
+            match event {
+                Event::Done(name) => self.on_copy(name as u32, false),
+                Event::Failed(name) => self.on_copy(name as u32, true),
+                Event::PeerLost(peer) => {
+                    self.fail_copies(way, peer);
+                    let all = self.below.ways(peer).into_iter();
+                    let rails = all.filter(|one| one.transport() == way.transport());
+                    rails.for_each(|way| self.lose(way, peer));
+                }
+                Event::Flushed(_) => {}
             }
         }
         while let Some((way, peer, turn)) = self.below.next_turn_by() {
@@ -417,6 +449,42 @@ impl<B: Ways> Btl for Dr<B> {
         }
         self.advance();
         if self.ready.is_empty() { self.events.pop_front() } else { None }
+    }
+
+    fn expose(&mut self, peer: Peer, memory: UserMem, access: Access) -> Result<RemoteKey, Refusal> {
+        let way = self.direct(peer)?;
+        let key = self.below.expose_by(way, peer, memory, access)?;
+        self.gets.exposed.add(peer, key, vec![memory]);
+        Ok(key)
+    }
+
+    fn conceal(&mut self, peer: Peer, key: RemoteKey) {
+        self.gets.exposed.remove(peer, &key);
+        if let Some(way) = direct(&self.below, peer) {
+            self.below.conceal_by(way, peer, key);
+        }
+    }
+
+    fn get(
+        &mut self,
+        peer: Peer,
+        local: UserMem,
+        key: &RemoteKey,
+        offset: u64,
+        cookie: u64,
+    ) -> Result<(), Refusal> {
+        self.begin_copy(Copy { kind: Kind::Get, peer, local: vec![local], key: *key, offset, cookie })
+    }
+
+    fn put(
+        &mut self,
+        peer: Peer,
+        local: UserMem,
+        key: &RemoteKey,
+        offset: u64,
+        cookie: u64,
+    ) -> Result<(), Refusal> {
+        self.begin_copy(Copy { kind: Kind::Put, peer, local: vec![local], key: *key, offset, cookie })
     }
 
     fn must_look_for_losses(&self) -> bool {
@@ -455,15 +523,17 @@ impl<B: Ways> Btl for Dr<B> {
         let talks = || self.conversations.iter().flatten();
         let is_up = |talk: &Conversation| talk.ways_up().count() == talk.ways.len();
         // What is stuck on a way that has failed has gone by another one; and see `owes`.
-        talks().all(|talk| talk.pair.is_flushed())
+        self.gets.is_flushed()
+            && talks().all(|talk| talk.pair.is_flushed())
             && (self.below.is_flushed() || !talks().all(|talk| is_up(talk)))
     }
 
     fn owes(&self, peer: Peer) -> bool {
         // An acknowledgement that is due counts: the peer may not end before it has it.
-        self.conversations[peer.0 as usize].as_ref().is_some_and(|conversation| {
-            conversation.pair.owes() || conversation.ways_up().any(|way| self.below.owes_by(way, peer))
-        })
+        self.gets.owes(peer)
+            || self.conversations[peer.0 as usize].as_ref().is_some_and(|conversation| {
+                conversation.pair.owes() || conversation.ways_up().any(|way| self.below.owes_by(way, peer))
+            })
     }
 
     fn would_miss(&self, peer: Peer) -> bool {

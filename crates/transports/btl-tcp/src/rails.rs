@@ -61,8 +61,9 @@ impl Tcp {
         }
     }
 
-    /// A conversation is lost; it is tried again where another one leads to the peer.
+    /// A conversation is lost, and with it the gets and puts over it; it is tried again where another one leads to the peer.
     pub(crate) fn rail_is_lost(&mut self, at: u32) {
+        self.fail_all(at);
         self.turn(at, Turn::Lost);
         let peer = peer_of(at);
         let leads = |tcp: &Tcp, other: u32| tcp.peers.get(other).is_none_or(|one| one.loss.is_none());

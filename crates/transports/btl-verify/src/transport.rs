@@ -7,11 +7,11 @@ use btl::{
     Access, Arrival, Btl, Busy, Class, Event, FastPath, Full, Limits, LimitsByPeer, Loss, MAX_HEADER_WORDS,
     Pace, Peer, Rails, Refusal, RemoteKey, RemoteMemory, Sleep, Way, Ways,
 };
-use copies::{Ask, Copies, Copy, Exposed, Kind, Verdict};
+use copies::{Copies, Copy, Exposed, Kind, Question, Verdict};
 use mem::{PeerBytes, PeerSpace, Source, UserMem};
 use sums::{Damage, Faults, Half, Names, Place};
 
-use crate::frame::{Bad, Frame, Words};
+use crate::frame::{self, Bad};
 
 /// The hosts of a job's processes.
 #[derive(Clone, Debug, Default)]
@@ -74,7 +74,7 @@ pub struct Verify<B> {
 type Below = (Way, Arrival, usize);
 
 /// A frame that is ready to leave.
-type Sealed = (Words, Vec<u8>);
+type Sealed = ([u64; 2], Vec<u8>);
 
 /// Of a frame's body, for the header that is carried.
 const CARRIED: usize = MAX_HEADER_WORDS * 8;
@@ -142,24 +142,25 @@ impl<B: Ways> Verify<B> {
         Names { from: from.0, to: to.0, job: self.job }.seed()
     }
 
-    /// Sends a frame whose body is in `self.body`, now or when there is room.
-    fn send_body(&mut self, peer: Peer, frame: Frame) {
-        let mut words = frame.seal(self.seed(self.me, peer), &self.body);
-        let in_words = words.as_slice().len() * 64;
-        let bits = in_words + self.body.len() * 8;
-        let bit = self.settings.faults.as_mut().and_then(|faults| faults.of_frame(bits));
-        match bit.map(|bit| bit.checked_sub(in_words).ok_or(bit)) {
+    /// Sends a frame whose body, with so many words of header, is in `self.body`: now or when there is room.
+    fn send_body(&mut self, peer: Peer, words: usize) {
+        let mut sealed = frame::seal(self.seed(self.me, peer), words, &self.body);
+        let bits = u64::BITS as usize;
+        let in_sealed = sealed.len() * bits;
+        let all = in_sealed + self.body.len() * 8;
+        let bit = self.settings.faults.as_mut().and_then(|faults| faults.of_frame(all));
+        match bit.map(|bit| bit.checked_sub(in_sealed).ok_or(bit)) {
             None => {}
-            Some(Err(bit)) => words.as_mut_slice()[bit / 64] ^= 1 << (bit % 64),
+            Some(Err(bit)) => sealed[bit / bits] ^= 1 << (bit % bits),
             Some(Ok(bit)) => self.body[bit / 8] ^= 1 << (bit % 8),
         }
         let sent = match self.waiting.contains_key(&peer) {
             true => Err(Busy),
-            false => self.below.send(peer, words.as_slice(), &mut PeerBytes::of(&self.body)),
+            false => self.below.send(peer, &sealed, &mut PeerBytes::of(&self.body)),
         };
         if sent.is_err() {
             self.is_refused = true;
-            self.waiting.entry(peer).or_default().push_back((words, core::mem::take(&mut self.body)));
+            self.waiting.entry(peer).or_default().push_back((sealed, core::mem::take(&mut self.body)));
         }
     }
 
@@ -170,8 +171,8 @@ impl<B: Ways> Verify<B> {
         }
         let Verify { below, waiting, .. } = self;
         waiting.retain(|&peer, frames| {
-            while let Some((words, body)) = frames.front()
-                && below.send(peer, words.as_slice(), &mut PeerBytes::of(body)).is_ok()
+            while let Some((sealed, body)) = frames.front()
+                && below.send(peer, sealed, &mut PeerBytes::of(body)).is_ok()
             {
                 frames.pop_front();
             }
@@ -179,9 +180,13 @@ impl<B: Ways> Verify<B> {
         });
     }
 
-    fn ask(&mut self, Ask { peer, name, key, offset, len }: Ask) {
+    /// Asks a peer, or answers it.
+    fn tell(&mut self, peer: Peer, question: Question, sums: &[u32]) {
+        let header = question.header();
         self.body.clear();
-        self.send_body(peer, Frame::Ask { number: name, key: key.0, offset, len });
+        self.body.extend(header.iter().flat_map(|word| word.to_ne_bytes()));
+        self.body.extend(copies::to_payload(sums));
+        self.send_body(peer, header.len());
     }
 
     /// The transport below has moved the bytes of a copy.
@@ -192,14 +197,14 @@ impl<B: Ways> Verify<B> {
             faults.damage_copy(&copy.local);
         }
         if let Some(ask) = self.copies.moved(name) {
-            self.ask(ask);
+            self.tell(ask.peer, Question::Ask(ask), &[]);
         }
     }
 
     fn answered(&mut self, peer: Peer, name: u32, theirs: &[u32]) {
         match self.copies.answered(peer, name, theirs) {
             Verdict::Stray => {}
-            Verdict::Next(ask) => self.ask(ask),
+            Verdict::Next(ask) => self.tell(peer, Question::Ask(ask), &[]),
             Verdict::Equal(cookie) => {
                 self.equal_copies += 1;
                 self.events.push_back(Event::Done(cookie));
@@ -232,36 +237,32 @@ impl<B: Ways> Verify<B> {
     /// Takes a frame: what is this transport's own is done, the rest is for the layer above.
     fn take(&mut self, way: Way, arrival: Arrival) -> Option<Below> {
         let (peer, body) = (arrival.peer, arrival.payload);
-        match Frame::open(self.seed(peer, self.me), arrival.header, body) {
+        let words = match frame::open(self.seed(peer, self.me), arrival.header, body) {
+            Ok(words) => words,
             Err(bad) => self.end_frame(way, &arrival, bad),
-            Ok(Frame::Data { words }) => {
-                self.frames += 1;
-                Some((way, arrival, words))
-            }
-            Ok(Frame::Ask { number, key, offset, len }) => {
+        };
+        self.frames += 1;
+        let payload = body.part(words * 8, body.len());
+        match Question::read(peer, body.part(0, words * 8)) {
+            None => return Some((way, arrival, words)),
+            Some(Question::Ask(ask)) => {
                 self.below.release_by(way, arrival);
-                let sums = self.exposed.sums(peer, &RemoteKey(key), offset, len);
-                self.body.clear();
-                self.body.extend(sums.iter().flat_map(|sum| sum.to_le_bytes()));
-                self.send_body(peer, Frame::Answer { number });
-                None
+                let sums = self.exposed.sums(peer, &ask.key, ask.offset, ask.len);
+                self.tell(peer, Question::Answer { name: ask.name }, &sums);
             }
-            Ok(Frame::Answer { number }) => {
-                let sums = body.to_vec();
+            Some(Question::Answer { name }) => {
+                let theirs = copies::of_payload(payload);
                 self.below.release_by(way, arrival);
-                let theirs: Vec<u32> =
-                    sums.as_chunks::<4>().0.iter().map(|sum| u32::from_le_bytes(*sum)).collect();
-                self.answered(peer, number, &theirs);
-                None
+                self.answered(peer, name, &theirs);
             }
         }
+        None
     }
 
     /// A frame is damaged.
     #[cold]
     fn end_frame(&self, way: Way, arrival: &Arrival, Bad { half, sent, found }: Bad) -> ! {
-        let carried = (arrival.header.word(0) >> 8 & 0xff) as usize;
-        let header = arrival.payload.part(0, carried * 8);
+        let header = arrival.payload.part(0, frame::carried(arrival.header) * 8);
         // Only a header that is whole is described.
         let described = match half {
             Half::Envelope => None,
@@ -339,7 +340,7 @@ impl<B: Ways> Btl for Verify<B> {
         let carried = self.body.len();
         self.body.resize(carried + payload.remaining(), 0);
         payload.fill(PeerSpace::of(&mut self.body[carried..]));
-        self.send_body(peer, Frame::Data { words: header.len() });
+        self.send_body(peer, header.len());
         Ok(())
     }
 

@@ -10,7 +10,7 @@
 //! One process polls its transports at one place ([`poll`](crate::poll)). What arrives there belongs to a message
 //! layer, to windows, to files, to the making of connections. The class names which, so a message layer needs to know
 //! nothing of the others, and they work under every message layer. Ends of gets and puts show their class in the same
-//! way.
+//! way. Bytes of class 6 are those of transports over transports, which keep such frames to themselves (`copies`).
 
 use core::fmt;
 

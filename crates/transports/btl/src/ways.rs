@@ -1,7 +1,7 @@
 //! Several ways to one peer, each of which can be named: what a layer stands on that chooses among them, frame by frame.
 
-use crate::{Arrival, Btl, Busy, Event, Limits, Loss, Peer};
-use mem::Source;
+use crate::{Access, Arrival, Btl, Busy, Event, Limits, Loss, Peer, Refusal, RemoteKey};
+use mem::{Source, UserMem};
 
 /// A way, by the place of its transport among all of a process and by its rail; the same number names the same way on all of
 /// them.
@@ -131,6 +131,34 @@ pub trait Ways: Btl {
 
     /// As [`Rails::depart`], of all ways.
     fn depart(&mut self);
+
+    /// As [`Btl::expose`], for the transport of this way.
+    ///
+    /// # Errors
+    /// [`Refusal`]
+    fn expose_by(
+        &mut self,
+        way: Way,
+        peer: Peer,
+        memory: UserMem,
+        access: Access,
+    ) -> Result<RemoteKey, Refusal>;
+
+    /// As [`Btl::conceal`].
+    fn conceal_by(&mut self, way: Way, peer: Peer, key: RemoteKey);
+
+    /// As [`Btl::get`], and where `local` is to be stored as [`Btl::put`].
+    ///
+    /// # Errors
+    /// [`Refusal`]; nothing was begun.
+    fn copy_by(
+        &mut self,
+        way: Way,
+        peer: Peer,
+        local: (UserMem, bool),
+        remote: (&RemoteKey, u64),
+        cookie: u64,
+    ) -> Result<(), Refusal>;
 
     /// As [`Rails::renew`].
     fn renew_by(&mut self, way: Way, peer: Peer);

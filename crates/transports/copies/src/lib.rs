@@ -20,8 +20,10 @@
 #![deny(unsafe_code)]
 
 mod exposed;
+mod question;
 
 pub use exposed::Exposed;
+pub use question::{Question, of_payload, to_payload};
 
 use btl::{Peer, RemoteKey};
 use mem::{Slab, UserMem};
@@ -118,12 +120,16 @@ struct State {
     compared: u64,
     /// A question is under way.
     is_asked: bool,
+    /// The transport moves its bytes.
+    is_moving: bool,
+    /// How often they were moved before, and were not equal.
+    tries: u32,
 }
 
 impl Copies {
     /// A copy begins; its name, for the transport that does it. `None`: too many are under way.
     pub fn begin(&mut self, copy: Copy) -> Option<u32> {
-        self.all.insert(State { copy, compared: 0, is_asked: false }).ok()
+        self.all.insert(State { copy, compared: 0, is_asked: false, is_moving: true, tries: 0 }).ok()
     }
 
     /// A copy that is under way.
@@ -136,6 +142,12 @@ impl Copies {
         self.all.remove(name).map(|state| state.copy)
     }
 
+    /// The copies from and to `peer` whose bytes the transport is still moving.
+    pub fn moving(&self, peer: Peer) -> Vec<u32> {
+        let is_moving = |(_, state): &(u32, &State)| state.copy.peer == peer && state.is_moving;
+        self.all.iter().filter(is_moving).map(|(name, _)| name).collect()
+    }
+
     /// Nothing more comes from `peer`.
     pub fn forget(&mut self, peer: Peer) {
         let of_peer: Vec<u32> =
@@ -146,8 +158,16 @@ impl Copies {
     /// The transport has moved the bytes: what to ask the owner.
     pub fn moved(&mut self, name: u32) -> Option<Ask> {
         let state = self.all.get_mut(name)?;
-        state.compared = 0;
+        (state.compared, state.is_moving) = (0, false);
         Some(state.ask(name))
+    }
+
+    /// A copy that differs is to be made again, unless it was tried `most` times: the copy.
+    pub fn again(&mut self, name: u32, most: u32) -> Option<&Copy> {
+        let state = self.all.get_mut(name)?;
+        state.tries += 1;
+        state.is_moving = state.tries < most;
+        state.is_moving.then_some(&state.copy)
     }
 
     /// `peer` answers a question.
@@ -252,8 +272,12 @@ mod tests {
         assert_eq!((found.offset, found.len), (PIECE as u64, PIECE as u64));
         assert_ne!(found.ours, found.theirs);
         local.write(mem::PeerBytes::of(&vec![7; 3 * PIECE]));
+        assert_eq!(copies.again(name, 2).map(|copy| copy.cookie), Some(77));
+        assert_eq!(copies.moving(OWNER), [name]);
+        assert_eq!(copies.again(name, 2), None);
         let ask = copies.moved(name).unwrap();
         assert_eq!(copies.answered(OWNER, name, &answer(&exposed, &ask)), Verdict::Equal(77));
+        assert!(copies.moving(OWNER).is_empty());
     }
 
     #[test]
