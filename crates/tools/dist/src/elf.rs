@@ -1,12 +1,12 @@
 //! Programs and libraries: what they need of a system, and their debug information, which is released apart.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use object::elf::{DT_NEEDED, FileHeader64};
-use object::read::elf::FileHeader;
+use object::elf::{DT_NEEDED, FileHeader64, SHT_DYNSYM, STB_WEAK, Versym};
+use object::read::elf::{FileHeader, Sym};
 use object::{Endianness, Object};
 
 use crate::failure::Failure;
@@ -69,6 +69,59 @@ impl Needs {
         }
         Ok(())
     }
+}
+
+/// Refuses a tree with a symbol that neither a library of the tree nor one of the system has: those of the system have versions. The linker
+/// takes it in a library, since another one may bring it; the loader does not.
+pub fn all_are_found(tree: &Tree) -> Result<(), Failure> {
+    let (mut here, mut wanted) = (BTreeSet::new(), BTreeMap::new());
+    for file in &tree.0 {
+        if let Content::Bytes(bytes, _) = &file.content
+            && is_elf(bytes)
+        {
+            symbols(bytes, &file.path, &mut here, &mut wanted).map_err(|error| broken(&file.path, error))?;
+        }
+    }
+    match wanted.iter().find(|(name, _)| !here.contains(*name)) {
+        None => Ok(()),
+        Some((name, path)) => Err(Failure::new(
+            "looking up the symbols of all programs and libraries",
+            format!(
+                "{path} needs {name}, which no library of the tree or of the glibc that it is linked for has"
+            ),
+            "call the kernel instead of a function that is newer than that glibc: grep for its name in crates/",
+        )),
+    }
+}
+
+/// Adds the symbols that a program or library has for others to `here`, and those that it needs without a version to `wanted`.
+fn symbols(
+    bytes: &[u8],
+    path: &str,
+    here: &mut BTreeSet<String>,
+    wanted: &mut BTreeMap<String, String>,
+) -> object::Result<()> {
+    let header = FileHeader64::<Endianness>::parse(bytes)?;
+    let endian = header.endian()?;
+    let sections = header.sections(endian, bytes)?;
+    let versions = sections.gnu_versym(endian, bytes)?.map_or(&[][..], |(versions, _)| versions);
+    let unversioned = |version: &Versym<Endianness>| {
+        let version = version.0.get(endian);
+        version.is_local() || version.is_global()
+    };
+    let table = sections.symbols(endian, bytes, SHT_DYNSYM)?;
+    for (index, symbol) in table.enumerate() {
+        let name = String::from_utf8_lossy(table.symbol_name(endian, symbol)?).into_owned();
+        if name.is_empty() || symbol.is_local() {
+            continue;
+        }
+        if !symbol.is_undefined(endian) {
+            here.insert(name);
+        } else if symbol.st_bind() != STB_WEAK && versions.get(index.0).is_none_or(unversioned) {
+            wanted.insert(name, path.to_owned());
+        }
+    }
+    Ok(())
 }
 
 /// The debug information of one program or library.

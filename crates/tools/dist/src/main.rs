@@ -73,6 +73,7 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
     let release = Release { version: env!("CARGO_PKG_VERSION").into(), processor, epoch, level, sources };
     let list = List::read(&release.source("packaging/files.toml"))?;
     let mut tree = Tree::read(&tree, &list)?;
+    elf::all_are_found(&tree)?;
     let debug = elf::split(&mut tree, &objcopy)?;
     let crates = crates::Crates::of(&release)?;
     let (bill, licences) = (crates.bill(&release), crates.licences()?);
