@@ -14,7 +14,7 @@ type RegisteredAddress = (u32, MemHandle, u64);
 
 impl Network {
     /// Carries out `flight` and makes its event; the verdict is the initiator's.
-    pub(super) fn apply(&mut self, from: u32, flight: &Flight) -> HwStatus {
+    pub(super) fn apply(&mut self, from: u32, flight: &mut Flight) -> HwStatus {
         if !self.nics[flight.to as usize].alive {
             return HwStatus::RequestTimeout;
         }
@@ -24,17 +24,17 @@ impl Network {
         }
     }
 
-    fn carry_out(&mut self, from: u32, flight: &Flight) -> Verdict {
-        let (to, handle) = (flight.to, flight.handle);
-        match &flight.deed {
+    fn carry_out(&mut self, from: u32, flight: &mut Flight) -> Verdict {
+        let (to, handle, place) = (flight.to, flight.handle, flight.place());
+        match &mut flight.deed {
             Deed::Write { bytes, addr, flag } => self.write(from, to, handle, bytes, *addr, *flag),
             Deed::WriteFrom { from: memory, local, addr } => {
                 self.write_from(from, to, handle, (*memory, *local), *addr)
             }
             Deed::Message { image, addr } => {
                 self.check_message(from, to, handle, image, *addr)?;
-                match self.coming(flight) {
-                    Some(coming) => coming.message = Some((from, handle, *addr, image.clone())),
+                match self.coming(to, place) {
+                    Some(coming) => coming.message = Some((from, handle, *addr, core::mem::take(image))),
                     None => self.message(from, to, handle, image, *addr)?,
                 }
                 Ok(())
@@ -231,7 +231,7 @@ impl Network {
         let keys = (self.nics[from as usize].key, target.key);
         access::check(found, flight.handle, keys, start, 0, Want::Read)?;
         if let Some(queue) = found.and_then(|registration| registration.queue) {
-            match self.coming(flight) {
+            match self.coming(flight.to, flight.place()) {
                 Some(coming) => coming.event = Some((queue, entry)),
                 None => self.push_event(flight.to, queue, entry),
             }

@@ -113,6 +113,13 @@ pub(super) enum Deed {
     Shared { tag: u8, bytes: Vec<u8> },
 }
 
+impl Flight {
+    /// Its place among the transactions: when it arrives, and its number.
+    pub(super) fn place(&self) -> (Time, u64) {
+        (self.at, self.number)
+    }
+}
+
 impl PartialEq for Flight {
     fn eq(&self, other: &Flight) -> bool {
         self.number == other.number
@@ -129,7 +136,7 @@ impl PartialOrd for Flight {
 
 impl Ord for Flight {
     fn cmp(&self, other: &Flight) -> core::cmp::Ordering {
-        (self.at, self.number).cmp(&(other.at, other.number))
+        self.place().cmp(&other.place())
     }
 }
 
@@ -288,7 +295,7 @@ impl Network {
 
     pub(super) fn submit(&mut self, now: Time, from: u32, tx: &Tx<'_>) -> Submit {
         let to = tx.peer.0;
-        let flight = Flight {
+        let mut flight = Flight {
             at: now,
             number: self.submitted,
             ended: now,
@@ -300,7 +307,7 @@ impl Network {
             deed: Deed::of(&tx.action),
         };
         self.submitted += 1;
-        let Some(model) = self.model.as_mut() else { return Submit::Done(self.apply(from, &flight)) };
+        let Some(model) = self.model.as_mut() else { return Submit::Done(self.apply(from, &mut flight)) };
         let (source, target) = (&self.nics[from as usize], &self.nics[to as usize]);
         let flow = Flow {
             from: source.pe,
@@ -332,8 +339,8 @@ impl Network {
     /// when their own clocks show the moment: a rank would otherwise act on what is not sent yet.
     pub(super) fn poll(&mut self, now: Time, nic: u32) -> Option<Landed> {
         while self.flights.peek().is_some_and(|Reverse(flight)| flight.at <= now) {
-            let Some(Reverse(flight)) = self.flights.pop() else { break };
-            let status = self.apply(flight.from, &flight);
+            let Some(Reverse(mut flight)) = self.flights.pop() else { break };
+            let status = self.apply(flight.from, &mut flight);
             let ended = Reverse((flight.ended, flight.number, flight.ticket.0, status as u8));
             self.nics[flight.from as usize].ended.push(ended);
         }
@@ -357,10 +364,10 @@ impl Network {
         Some(Landed { ticket: Ticket(ticket), status: HwStatus::ALL[usize::from(status)] })
     }
 
-    /// Where to note what comes with a transaction; `None`: there is no model, and it is there at once.
-    pub(super) fn coming(&mut self, flight: &Flight) -> Option<&mut Coming> {
+    /// The message and event of a transaction that wait for the clock of `nic`; `None`: there is no model, and they do not wait.
+    pub(super) fn coming(&mut self, nic: u32, place: (Time, u64)) -> Option<&mut Coming> {
         self.model.as_ref()?;
-        Some(self.nics[flight.to as usize].coming.entry((flight.at, flight.number)).or_default())
+        Some(self.nics[nic as usize].coming.entry(place).or_default())
     }
 
     // ---- datagram packets ----
