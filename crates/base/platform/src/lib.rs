@@ -10,6 +10,7 @@
 //! | [`file`]         | `pread(2)`, `fallocate(2)`, `fstatfs(2)`, `fcntl(2)` | files at positions, their locks; files without names |
 //! | [`fork`]       | `pthread_atfork(3)`, `_exit(2)`                 | children that the program forks       |
 //! | [`futex`]      | `futex(2)`, never PRIVATE                       | sleeping on a doorbell in shared memory |
+//! | [`host`]       | `/proc/sys/kernel/hostname`                     | how this host is called               |
 //! | [`huge`]       | `madvise(2)`, `MADV_COLLAPSE`                   | huge pages under buffers              |
 //! | [`image`]      | `dladdr(3)`, `dl_iterate_phdr(3)`               | the installation's own files; the file of an address |
 //! | [`interfaces`] | `getifaddrs(3)`                                 | where this host can be reached        |
@@ -47,6 +48,7 @@ pub mod eventfd;
 pub mod file;
 pub mod fork;
 pub mod futex;
+pub mod host;
 pub mod huge;
 pub mod image;
 pub mod interfaces;

@@ -66,7 +66,5 @@ impl fmt::Display for Damage {
 
 /// The name of this host.
 pub fn host() -> String {
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let name = name.trim();
-    if name.is_empty() { "of an unknown name".to_owned() } else { name.to_owned() }
+    platform::host::name().filter(|name| !name.is_empty()).unwrap_or_else(|| "of an unknown name".to_owned())
 }

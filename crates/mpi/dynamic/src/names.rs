@@ -188,7 +188,7 @@ impl Owner {
 }
 
 fn host() -> String {
-    fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
+    platform::host::name().unwrap_or_default()
 }
 
 /// When a process began, in the system's ticks since its own start.

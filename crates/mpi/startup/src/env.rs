@@ -382,12 +382,12 @@ pub fn get_library_version(_t: &mut Token, mut version: StrOut<'_>) -> Result<()
 
 /// `MPI_Get_processor_name`: the host name as the kernel has it; nothing is resolved.
 pub fn get_processor_name(_t: &mut Token, mut name: StrOut<'_>) -> Result<()> {
-    name.set(host_name().trim_end());
+    name.set(&host_name());
     Ok(())
 }
 
 fn host_name() -> String {
-    std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_else(|_| "localhost".to_owned())
+    platform::host::name().unwrap_or_else(|| "localhost".to_owned())
 }
 
 /// `MPI_Wtime`: seconds since the machine started.
@@ -431,7 +431,7 @@ fn environment() -> Info {
     if let Ok(directory) = std::env::current_dir() {
         info.set("wdir", &directory.to_string_lossy());
     }
-    info.set("host", host_name().trim_end());
+    info.set("host", &host_name());
     info.set("arch", std::env::consts::ARCH);
     info
 }
