@@ -105,6 +105,12 @@ impl Coll {
         }
     }
 
+    /// The name of its function.
+    pub fn mpi_name(self) -> String {
+        let (first, rest) = self.name().split_at(1);
+        format!("MPI_{}{rest}", first.to_uppercase())
+    }
+
     /// The collective of that name.
     pub fn from_name(name: &str) -> Option<Coll> {
         Coll::ALL.into_iter().find(|c| c.name() == name)

@@ -150,8 +150,7 @@ impl Statement {
     }
 
     fn describe(&self) -> String {
-        let name = self.coll.name();
-        let mut text = format!("MPI_{}{}", name[..1].to_uppercase(), &name[1..]);
+        let mut text = self.coll.mpi_name();
         let rooted = matches!(self.coll, Coll::Bcast | Coll::Gather | Coll::Scatter | Coll::Reduce);
         if rooted || self.root != 0 {
             text += &format!(" root {}", self.root);

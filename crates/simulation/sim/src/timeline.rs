@@ -221,9 +221,6 @@ impl Recorder {
             self.push("MPI_Wait", now);
         }
         let within = self.calls.len().saturating_sub(1);
-        if self.open == Open::No && self.dropped == 0 {
-            self.close(now);
-        }
         if self.dropped == 0 {
             self.requests.push(TracedRequest { call: pending.call, time: (pending.begun, now) });
         }

@@ -176,7 +176,7 @@ impl Program for Allreduce {
                     self.time.ended = end.now();
                     return Ok(Step::Done);
                 }
-                end.enter(|| mpi_name(self.coll));
+                end.enter(|| self.coll.mpi_name());
                 let epoch = end.take_epochs(self.schedule.rounds());
                 self.start(epoch)?;
                 self.prepare(end);
@@ -199,12 +199,6 @@ impl Program for Allreduce {
             self.done += 1;
         }
     }
-}
-
-/// The name of its function.
-fn mpi_name(coll: Coll) -> String {
-    let (first, rest) = coll.name().split_at(1);
-    format!("MPI_{}{rest}", first.to_uppercase())
 }
 
 /// Whether the collective has a root. One call of such a one is timed, which all ranks begin at the same moment, since they
