@@ -18,7 +18,7 @@ use crate::{Layer, MessageLayer, Network, P2p, Peers, PmlParams};
 /// Attempts of an eager send to find room, about a microsecond in all, where the receiver has its own core.
 const EAGER_RETRIES: u32 = 32;
 
-/// What is told of a Portals NIC that has damaged a message.
+/// How a Portals NIC is called in a report of damage.
 const NIC: &str = "portals (a NIC in software)";
 
 impl P2p {
@@ -83,7 +83,7 @@ fn ob1(job: &dyn Cards, values: &mca::Values) -> Result<Ob1, Lines> {
     }))
 }
 
-/// A message layer that lets `network` match; `path` is what is told of it where it has damaged a message.
+/// A message layer that lets `network` match; `path` names that network in a report of damage.
 fn cm<M: Mtl>(
     network: M,
     job: &dyn Cards,

@@ -1,4 +1,4 @@
-//! Gets and puts that are under way, and what is told of them.
+//! Gets and puts that are under way, and the questions about them that wait for room.
 
 use std::collections::{BTreeMap, VecDeque};
 

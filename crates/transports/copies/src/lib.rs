@@ -5,15 +5,15 @@
 //! when all are equal.
 //!
 //! ```text
-//!   who copies                                          owner
+//!   process that copies                                 owner
 //!   get or put, by the network ◄──────────────────────► exposed memory
 //!   it is over: ask ──── key, offset, length ─────────►
 //!                                                       sums of that memory
 //!              ◄──────── a sum for each piece ────────── answer
 //!   equal: ask for the next pieces, or the copy is over
 //! ```
-//! A get may be repeated at any time, and a put until it is reported as over: until then its owner has not been told, and
-//! keeps the memory exposed.
+//! A get may be repeated at any time, and a put until it is reported as over: until then its owner has no notice of it,
+//! and keeps the memory exposed.
 //!
 //! A machine without transport or clock, for transports over transports. What a peer asks for is checked against what it was
 //! exposed.
