@@ -74,16 +74,33 @@ pub fn forget(state: &mut State, comm: &Comm) {
     }
 }
 
-/// A communicator is revoked, or a process of it has failed: its calls go the way on which they find out.
+/// A communicator is revoked, or a process of it has failed: its calls go the way on which they find out. What its processes have
+/// voted on stays: a communicator that is being made of it inherits that, on those that have heard of this and on those that have not.
 pub fn refuse(state: &mut State, comm: abi::Comm) {
     if let Ok(kept) = find(state, comm) {
-        kept.direct = None;
+        kept.fast_paths.close();
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Kept, Slot};
+    use coll::Coll;
+
+    use super::{CollState, Kept, Slot};
+
+    #[test]
+    fn fast_paths_stay_closed() {
+        let mut kept = CollState::default();
+        let is_closed = |kept: &CollState| {
+            Coll::ALL.iter().all(|&coll| matches!(kept.fast_paths.known(coll), Some(None)))
+        };
+        assert!(!is_closed(&kept));
+        kept.fast_paths.close();
+        assert!(is_closed(&kept));
+        // A vote may end afterwards.
+        kept.fast_paths.forget();
+        assert!(is_closed(&kept));
+    }
 
     #[test]
     fn a_place_is_empty_when_another_communicator_gets_it() {

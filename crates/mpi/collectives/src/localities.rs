@@ -41,7 +41,7 @@ pub(super) fn own(state: &mut State, comm: abi::Comm) -> Result<Option<Locality>
         _ if (3..=WIDE).contains(&found.size()) => None,
         (Caches::System, Placement::Node { oversubscribed: false }) => Some(bound_to()),
         (Caches::Given { ranks, caches }, Placement::Node { .. }) => {
-            Some(Locality::at(found.peers[found.rank as usize], ranks, caches))
+            Some(Locality::at(found.group.members()[found.rank as usize], ranks, caches))
         }
         _ => None,
     })
@@ -64,7 +64,8 @@ pub(super) fn inherited(localities: &[Locality], of: &Comm, comm: &Comm) -> Arc<
         return Arc::default();
     }
     let known: std::collections::HashMap<u32, Locality> =
-        of.peers.iter().copied().zip(localities.iter().copied()).collect();
-    let localities: Option<Vec<Locality>> = comm.peers.iter().map(|peer| known.get(peer).copied()).collect();
+        of.group.members().iter().copied().zip(localities.iter().copied()).collect();
+    let localities: Option<Vec<Locality>> =
+        comm.group.members().iter().map(|peer| known.get(peer).copied()).collect();
     localities.map(Locality::if_several).unwrap_or_default().into()
 }

@@ -10,6 +10,7 @@ pub struct FastPaths {
     pub(super) reaches: [Option<Option<Reach>>; Coll::ALL.len()],
     /// The loop of the latest reduction, which is often that of the next.
     pub(super) kernel: Option<(abi::Op, abi::Datatype, op::Kernel)>,
+    is_closed: bool,
 }
 
 /// How far the fast path of a collective reaches.
@@ -31,6 +32,13 @@ impl FastPaths {
 
     /// What the choice depends on has changed.
     pub(super) fn forget(&mut self) {
-        self.reaches = Default::default();
+        let unknown = if self.is_closed { Some(None) } else { None };
+        self.reaches = [unknown; Coll::ALL.len()];
+    }
+
+    /// No call takes a fast path any more.
+    pub(super) fn close(&mut self) {
+        self.is_closed = true;
+        self.forget();
     }
 }

@@ -297,7 +297,8 @@ pub(super) fn make(
     make_under(t, id, count, body)
 }
 
-/// Makes a communicator under reserved ids, which are free again if there is none on this process in the end.
+/// Makes a communicator under reserved ids, which are free again if there is none on this process in the end; but not after a failure,
+/// when others may have sent in its contexts.
 pub(super) fn make_under(
     t: &mut Token,
     id: u32,
@@ -308,7 +309,9 @@ pub(super) fn make_under(
     if !matches!(made, Ok(new) if new != abi::COMM_NULL) {
         let mut state = t.lock();
         collectives::forget_log(&state, id, count);
-        state.contexts.release(id, count);
+        if made.is_ok() || !state.failures.any {
+            state.contexts.release(id, count);
+        }
     }
     made
 }
@@ -331,7 +334,9 @@ pub fn free_inner(t: &mut Token, inner: abi::Comm) {
     let mut state = t.lock();
     if let Some(comm) = drop_from_table(&mut state, inner) {
         collectives::forget_log(&state, comm.context >> 1, 1);
-        state.contexts.release(comm.context >> 1, 1);
+        if !state.is_broken(&comm) {
+            state.contexts.release(comm.context >> 1, 1);
+        }
     }
 }
 

@@ -38,8 +38,7 @@ pub(super) fn reap_retired(state: &mut State) {
 
 fn dispose(state: &mut State, comm: abi::Comm) {
     if let Some(old) = remove_comm(state, comm) {
-        // Others may still revoke or send in the contexts of one that was revoked: they are not used again.
-        if old.is_revoked {
+        if state.is_broken(&old) {
             return;
         }
         state.contexts.leave(old.context >> 1, old.context_ids());

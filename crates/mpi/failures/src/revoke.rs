@@ -47,13 +47,15 @@ fn pass_on(state: &mut State, comm: abi::Comm, to: fn(&Members, &[Peer]) -> BTre
 
 /// Another process has revoked a communicator, perhaps one that is not here yet.
 pub fn hear(state: &mut State, context: u32, from: Peer) {
-    match state.comms.in_context(context).map(|comm| (comm.handle, comm.contains(from))) {
-        Some((comm, true)) => spread(state, comm),
-        Some((_, false)) => {}
-        None if state.contexts.is_free(context >> 1, 1) => state.failures.revoke_early(context),
-        // It was freed.
-        None => {}
+    // A group that makes a communicator has one in its parent's context meanwhile.
+    let is_concerned = |comm: &&objects::comm::Comm| comm.context == context;
+    let here: Vec<_> =
+        state.comms.iter().filter(is_concerned).map(|comm| (comm.handle, comm.contains(from))).collect();
+    // If there is none and its id is in use, it was freed.
+    if here.is_empty() && state.contexts.is_free(context >> 1, 1) {
+        state.failures.revoke_early(context);
     }
+    here.into_iter().filter(|&(_, is_member)| is_member).for_each(|(comm, _)| spread(state, comm));
 }
 
 /// The launcher has announced a failure: the ring around it is closed.

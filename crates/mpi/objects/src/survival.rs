@@ -88,6 +88,12 @@ impl State {
         }
     }
 
+    /// Whether calls on a communicator may have ended with errors: its processes may still revoke it or have sent messages in its
+    /// contexts that no call takes any more, so these are not used again.
+    pub fn is_broken(&self, comm: &Comm) -> bool {
+        comm.is_revoked || self.failures.any && !self.failed_in(comm).is_empty()
+    }
+
     /// What ends a wait for a message of `source`, or of any process, in a context.
     #[cold]
     pub(crate) fn failure_of(&self, source: Option<Peer>, context: u32) -> Option<Error> {

@@ -148,12 +148,13 @@ impl Wire {
         // Groups that borrow one context, one after the other, give a rank to different processes.
         self.by_peer = kept.is_apart();
         self.source = match self.by_peer {
-            true => apart(peers, Peer(comm.peers[comm.rank as usize])),
+            true => apart(peers, Peer(comm.group.members()[comm.rank as usize])),
             false => comm.rank,
         };
         self.owner = comm.handle.0 as u32;
         if !Arc::ptr_eq(&self.peers, &comm.peers) {
-            self.peers = comm.peers.clone();
+            // One that was revoked addresses none any more, but a call on it that has begun still ends.
+            self.peers = comm.remote.as_ref().unwrap_or(&comm.group).peers();
             self.local = comm.group.peers();
         }
         // The library's own calls on the local group count by themselves, in the context beside this one.
