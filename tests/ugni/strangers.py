@@ -1,8 +1,9 @@
 """Calls at all TCP ports on which processes of one job listen, as strangers do: silent connections, rubbish, scans, and what the
 job's own processes were overheard to say, again.
 
-usage: strangers.py PID [SILENT]     the job's mpiexec or its parent; goes on until the job has ended. SILENT: calls at each port
-that say nothing and never go, 500 of them open at a time (default 500)
+usage: strangers.py PID [SILENT [FILE]]     the job's mpiexec or its parent; goes on until the job has ended. SILENT: calls at each
+port that say nothing and never go, 500 of them open at a time (default 500). FILE is made once an exchange was repeated that was
+overheard, or at the first call where this program may not read the network.
 """
 import os
 import random
@@ -102,6 +103,7 @@ def repeat(port, hello, proof):
 def main():
     job = int(sys.argv[1])
     most = int(sys.argv[2]) if len(sys.argv) > 2 else 500
+    done = sys.argv[3] if len(sys.argv) > 3 else None
     overheard, repeated = Overheard(), {}
     overheard.start()
     draw = random.Random(1)
@@ -131,6 +133,9 @@ def main():
                 except OSError:
                     continue
                 repeated[seen] = repeated.get(seen, 0) + 1
+        if done and targets and ('refused' in repeated or not overheard.network):
+            open(done, 'w').close()
+            done = None
     repeats = ', '.join(f'{count} repeated exchanges {seen}' for seen, count in sorted(repeated.items()))
     print(f'{calls} silent callers at {len(targets)} ports, {repeats or "nothing overheard"}')
 

@@ -40,7 +40,7 @@ pub use remote::{
 pub use waiting::{
     a_blocked_sender_sleeps, a_get_in_the_last_poll_is_answered, a_message_after_arm_wakes,
     a_sleeping_pair_talks, arm_notices_what_is_there, congestion_is_seen_by_peers,
-    room_before_a_sleep_is_not_missed, room_ends_a_sleep,
+    room_before_a_sleep_is_not_missed, room_ends_a_sleep, sleeping_ranks_talk_to_all,
 };
 pub use world::Endpoints;
 
@@ -73,6 +73,7 @@ macro_rules! suite {
             arm_notices_what_is_there
             a_message_after_arm_wakes
             a_sleeping_pair_talks
+            sleeping_ranks_talk_to_all
             room_ends_a_sleep
             room_before_a_sleep_is_not_missed
             a_blocked_sender_sleeps

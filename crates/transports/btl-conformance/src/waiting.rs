@@ -99,29 +99,34 @@ pub fn room_before_a_sleep_is_not_missed<B: Btl>(mut world: Endpoints<B>) {
         return;
     }
     let max = world.ends[0].limits(Peer(fast as u32)).max_send;
-    for (wanted, len) in
-        [1, 4, 8, 12].into_iter().flat_map(|held| [9, 5000, max].map(|len| (held, len.min(max))))
-    {
-        let payload = fill(3, len);
+    for payload in [9, 5000, max].map(|len| fill(3, len.min(max))) {
         let all = fill_and_drain(&mut world, fast, &payload);
-        // A part only, so that room for the other receiver is left.
-        let held = (0..wanted.min(all / 3)).take_while(|_| world.try_send(0, slow, &[3], &payload)).count();
-        fill_and_drain(&mut world, fast, &payload);
-        // Refused perhaps, since the sender need not see all room at once; then it arms and tries once more.
-        let mut sent = world.try_send(0, fast, &[7], &payload);
-        if !sent && let Some(sleep) = world.ends[0].arm() {
-            sent = world.try_send(0, fast, &[7], &payload);
-            if !sent && !world.ends[0].must_arm_again() {
-                sleep_on(sleep);
-            }
-            world.ends[0].disarm();
+        for wanted in [1, 4, 8, 12] {
+            // A part only, so that room for the other receiver is left.
+            let to_slow = wanted.min(all / 3);
+            let held = (0..to_slow).take_while(|_| world.try_send(0, slow, &[3], &payload)).count();
+            fill_and_drain(&mut world, fast, &payload);
+            sleep_before_a_send(&mut world, fast, &payload);
+            (0..held).for_each(|_| drop(world.receive(slow)));
         }
-        if sent {
-            world.receive(fast);
-        } else {
-            send_at_last(&mut world, fast, &payload);
+    }
+}
+
+/// Sends one message, for which there is room. Refused perhaps, since the sender need not see all room at once; then it arms and
+/// tries once more.
+fn sleep_before_a_send<B: Btl>(world: &mut Endpoints<B>, to: usize, payload: &[u8]) {
+    let mut sent = world.try_send(0, to, &[7], payload);
+    if !sent && let Some(sleep) = world.ends[0].arm() {
+        sent = world.try_send(0, to, &[7], payload);
+        if !sent && !world.ends[0].must_arm_again() {
+            sleep_on(sleep);
         }
-        (0..held).for_each(|_| drop(world.receive(slow)));
+        world.ends[0].disarm();
+    }
+    if sent {
+        world.receive(to);
+    } else {
+        send_at_last(world, to, payload);
     }
 }
 
@@ -292,6 +297,60 @@ pub fn a_sleeping_pair_talks<B: Btl + Send>(mut world: Endpoints<B>) {
         let (one, other) = (&mut left[0], &mut right[0]);
         scope.spawn(move || run(other, Peer(0), false));
         run(one, Peer(last as u32), true);
+    });
+}
+
+/// A thread for each endpoint sends to all others, and sleeps whenever there is nothing to do at the moment: all arrives once, in
+/// order, whatever the endpoints do by timers of their own.
+pub fn sleeping_ranks_talk_to_all<B: Btl + Send>(mut world: Endpoints<B>) {
+    const ROUNDS: u64 = 40;
+    let size = world.ends.len();
+    let done = &AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for (me, end) in world.ends.iter_mut().enumerate() {
+            scope.spawn(move || {
+                let others: Vec<usize> = (1..size).map(|step| (me + step) % size).collect();
+                let mut left = (0..ROUNDS).flat_map(|round| others.iter().map(move |&to| (round, to)));
+                let (mut next, mut got) = (left.next(), vec![0; size]);
+                let mut turn = |end: &mut B| {
+                    let sent = next.is_some_and(|(round, to)| {
+                        let len = if to < 4 { 5000 } else { 5 }.min(end.limits(Peer(to as u32)).max_send);
+                        end.send(Peer(to as u32), &[round], &mut view(&mut fill(round, len))).is_ok()
+                    });
+                    if sent {
+                        next = left.next();
+                    }
+                    assert_eq!(end.next_event(), None);
+                    let message = take(end);
+                    let came = message.is_some();
+                    if let Some(message) = message {
+                        let from = message.from.0 as usize;
+                        assert_eq!(message.header, [got[from]], "from {from} at {me}");
+                        verify(got[from], 0, &message.payload);
+                        got[from] += 1;
+                    }
+                    let is_over = next.is_none() && others.iter().all(|&from| got[from] == ROUNDS);
+                    (sent || came, is_over)
+                };
+                while !turn(end).1 {
+                    let Some(sleep) = end.arm() else {
+                        std::thread::yield_now();
+                        continue;
+                    };
+                    let (happened, is_over) = turn(end);
+                    if !happened && !is_over && !end.must_arm_again() {
+                        sleep_on(sleep);
+                    }
+                    end.disarm();
+                }
+                // What a transport has taken may still need its sender's turns to leave.
+                done.fetch_add(1, Ordering::Release);
+                while done.load(Ordering::Acquire) < size {
+                    poll(end);
+                    std::thread::yield_now();
+                }
+            });
+        }
     });
 }
 

@@ -394,6 +394,7 @@ macro_rules! suite_with_faults {
             a_full_peer_stops_no_other
             a_get_in_the_last_poll_is_answered
             a_sleeping_pair_talks
+            sleeping_ranks_talk_to_all
             a_stream_of_mixed_sizes_arrives_once
             active_messages_are_bounded
             active_messages_are_ordered_and_answered

@@ -226,7 +226,7 @@ impl Listening {
             timer: self.timer,
             timer_at: None,
             strangers: Acceptor::new("the TCP transport", job.secret(), security, report).for_processes(),
-            listens: true,
+            listens_again: None,
             hand: 0,
             watch: Watch::new(silence),
             report,

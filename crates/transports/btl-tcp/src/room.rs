@@ -63,29 +63,27 @@ impl Tcp {
     }
 
     pub(crate) fn stop_listening(&mut self) {
-        if core::mem::replace(&mut self.listens, false) {
+        if self.listens_again.is_none() {
             self.network.set.remove(self.listener.as_fd());
+            self.listens_again = Some(Instant::now() + SOON);
         }
     }
 
     /// Has idle connections closed where there is a want of descriptors, and listens again where there are some.
     pub(crate) fn balance(&mut self) {
-        if !self.listens {
-            if self.has_room_for_caller() {
-                // Fails only for want of kernel memory, and is then tried again.
-                self.listens = self.network.set.add(self.listener.as_fd(), LISTENER, false).is_ok();
-            } else {
-                self.network.wants_room = true;
+        if let Some(due) = self.listens_again {
+            let has_room = self.has_room_for_caller();
+            self.network.wants_room |= !has_room;
+            // Fails only for want of kernel memory, and is then tried again.
+            if has_room && self.network.set.add(self.listener.as_fd(), LISTENER, false).is_ok() {
+                self.listens_again = None;
+            } else if due <= Instant::now() {
+                self.listens_again = Some(Instant::now() + SOON);
             }
         }
         if core::mem::take(&mut self.network.wants_room) {
             self.close_an_idle_one();
         }
-    }
-
-    /// When a process that does not listen tries again.
-    pub(crate) fn listens_again(&self) -> Option<Instant> {
-        (!self.listens).then(|| Instant::now() + SOON)
     }
 
     /// Begins to close the connection that was used longest ago, about, unless enough are being closed.

@@ -55,8 +55,8 @@ pub struct Tcp {
     /// What it is set to.
     pub(crate) timer_at: Option<Instant>,
     pub(crate) strangers: Acceptor<Socket>,
-    /// The set reports callers; there is room for them.
-    pub(crate) listens: bool,
+    /// When this process, which had no room for callers, looks for some again; `None`: the set reports callers.
+    pub(crate) listens_again: Option<Instant>,
     /// The peer considered next for having its connection closed.
     pub(crate) hand: u32,
     pub(crate) watch: Watch,
@@ -303,7 +303,7 @@ impl Tcp {
         if !self.unsettled.is_empty() {
             self.tick();
         }
-        if !self.listens || self.network.wants_room {
+        if self.listens_again.is_some() || self.network.wants_room {
             self.balance();
         }
         self.tell_whether_connects();
@@ -340,13 +340,18 @@ impl Tcp {
         }
     }
 
+    /// Something is to be done that the set does not report.
+    fn has_work(&self) -> bool {
+        !self.ready.is_empty() || !self.events.is_empty() || self.lent.is_some()
+    }
+
     /// When something is due that no socket reports.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         let pairs = self.unsettled.iter().filter_map(|&at| self.peers[at].as_ref()?.pair.deadline());
         pairs
             .chain(self.strangers.deadline())
             .chain(self.watch.due)
-            .chain(self.listens_again())
+            .chain(self.listens_again)
             .chain(self.next_try())
             .min()
     }
@@ -630,7 +635,7 @@ impl Btl for Tcp {
     /// Room is reported by the set: what was refused waits behind output that a socket has not taken, or for a connection
     /// in the making.
     fn arm(&mut self) -> Option<Sleep> {
-        if self.must_arm_again() {
+        if self.has_work() {
             return None;
         }
         self.set_timer(self.deadline());
@@ -640,7 +645,9 @@ impl Btl for Tcp {
     }
 
     fn must_arm_again(&self) -> bool {
-        !self.ready.is_empty() || !self.events.is_empty() || self.lent.is_some()
+        // The poll after `arm` may have taken what the timer was set for, and begun what is due earlier.
+        let is_earlier = self.deadline().is_some_and(|next| self.timer_at.is_none_or(|at| next < at));
+        self.has_work() || is_earlier
     }
 
     fn disarm(&mut self) {}

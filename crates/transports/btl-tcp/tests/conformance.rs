@@ -163,43 +163,30 @@ mod few_connections {
     btl_conformance::suite!(world);
 }
 
-/// All ranks talk to all with far fewer connections than pairs: all arrives once, in order.
+/// All ranks talk to all with far fewer connections than pairs, and sleep.
 #[test]
 fn idle_connections_make_room_for_others() {
-    const RANKS: u32 = 9;
-    const ROUNDS: u64 = 40;
     for connections in [2, 3, 5] {
-        let mut ends = ends(RANKS, &TcpParams { connections, ..params() });
-        let size = RANKS as usize;
-        // What each has sent to, and received from, each.
-        let (mut sent, mut got) = (vec![vec![0u64; size]; size], vec![vec![0u64; size]; size]);
-        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(120);
-        let is_over = |got: &Vec<Vec<u64>>| {
-            let complete = |me: usize, from: usize| me == from || got[me][from] == ROUNDS;
-            (0..size).all(|me| (0..size).all(|from| complete(me, from)))
-        };
-        while !is_over(&got) {
-            assert!(std::time::Instant::now() < deadline, "{connections}: {got:?}");
-            for me in 0..size {
-                let to = (me + 1 + (sent[me].iter().sum::<u64>() as usize) % (size - 1)) % size;
-                let mut payload = vec![me as u8; if to < 4 { 5000 } else { 5 }];
-                #[allow(unsafe_code, reason = "a view of a test's bytes")]
-                // SAFETY: the payload outlives the call that uses it.
-                let mut view = unsafe { mem::UserMem::of(&mut payload) };
-                if sent[me][to] < ROUNDS && ends[me].send(Peer(to as u32), &[sent[me][to]], &mut view).is_ok()
-                {
-                    sent[me][to] += 1;
-                }
-                while let Some(arrival) = ends[me].next_arrival() {
-                    let from = arrival.peer.0 as usize;
-                    assert_eq!(arrival.header.word(0), got[me][from]);
-                    got[me][from] += 1;
-                    ends[me].release(arrival);
-                }
-                assert_eq!(ends[me].next_event(), None);
-            }
-        }
+        let params = TcpParams { connections, ..params() };
+        btl_conformance::sleeping_ranks_talk_to_all(Endpoints { ends: ends(9, &params) });
     }
+}
+
+/// Callers that fill a process in the poll after `arm` have it look for room after a while, so it arms for that before it sleeps.
+#[test]
+fn what_is_due_since_arm_is_armed_for() {
+    let params = TcpParams { connections: 2, ..params() };
+    let listening = [(); 2].map(|()| Listening::new(&params).unwrap());
+    let cards: Box<[_]> = listening.iter().map(Listening::card).collect();
+    let (port, _) = cards[0].parts();
+    let [first, _other] = listening;
+    let mut end = first.open(Peer(0), JobProof { id: 1, key: 2 }, cards, &params, None);
+    let sleep = end.arm();
+    let _callers = [(); 3].map(|()| std::net::TcpStream::connect(("127.0.0.1", port)).unwrap());
+    assert!(sleep.is_some() && end.next_arrival().is_none());
+    assert!(end.must_arm_again());
+    end.disarm();
+    assert!(end.arm().is_some());
 }
 
 /// A process between two ranks, which both take for the other one: passes on what they send and changes one bit of the
