@@ -17,7 +17,7 @@
 //! Either the other thread sees `held`, or the first one sees `REVOKED`. While pins are out ([`Lock::pin`]) the plain way
 //! stays closed, and all threads use the mutex.
 
-use crate::sync::{AtomicU32, Mutex, MutexGuard, Ordering, fence, yield_now};
+use crate::sync::{AtomicU32, Mutex, MutexGuard, Ordering, fence, give_way};
 
 /// Where the library stands between load and exit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -181,7 +181,7 @@ impl Lock {
         };
         let revoked = self.close_plain();
         while revoked && self.is_held() {
-            yield_now();
+            give_way();
         }
         Exclusive { lock: self, revoked, _mutex: mutex }
     }

@@ -12,7 +12,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::sync::{Arc, AtomicU32, yield_now};
+use crate::sync::{Arc, AtomicU32, give_way};
 use crate::threads::{Parked, Threads};
 use crate::wait::{Host, wake_up};
 
@@ -47,7 +47,7 @@ pub fn progress_thread<H: Host>(host: &mut H) {
             NextAction::Over => return,
             NextAction::Again => {
                 if H::is_wanted() {
-                    yield_now();
+                    give_way();
                 }
             }
             NextAction::Pause(parked) => {
@@ -56,7 +56,7 @@ pub fn progress_thread<H: Host>(host: &mut H) {
                 continue;
             }
             NextAction::StandBy(parked) => rest(host, &parked, None),
-            NextAction::Yield => yield_now(),
+            NextAction::Yield => give_way(),
             NextAction::Sleep(armed) => {
                 host.sleep(armed, None);
                 host.with(wake_up::<H>);

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 use platform::waiter::{Policy, Waiter};
 
-use crate::sync::{Arc, AtomicU32, yield_now};
+use crate::sync::{Arc, AtomicU32, give_way};
 use crate::threads::{Parked, Threads};
 
 /// The owner of the state that a wait is about, as one thread sees it.
@@ -325,7 +325,7 @@ where
             }
             Stretch::Polled { happened } if happened || !waiter.idle() => {
                 if H::is_wanted() {
-                    yield_now();
+                    give_way();
                 }
             }
             Stretch::Polled { .. } | Stretch::Nothing => {
@@ -432,7 +432,7 @@ fn sleep<H: Host, R>(
         Nap::Over(result) => Some(result),
         Nap::Again => None,
         Nap::Nothing => {
-            yield_now();
+            give_way();
             None
         }
         Nap::Sleep(armed) => {

@@ -271,7 +271,7 @@ impl Share {
             if polls.is_multiple_of(POLLS_PER_CHECK) && owner_ended() {
                 return;
             }
-            std::thread::yield_now();
+            platform::waiter::give_way();
         }
     }
 }
