@@ -110,7 +110,7 @@ mod tests {
         let present = |at| is_announced(file, at).unwrap();
         let wait = |at, is: bool| {
             while present(at) != is {
-                std::thread::yield_now();
+                crate::waiter::give_way();
             }
         };
         assert!(!present(1) && !present(2));

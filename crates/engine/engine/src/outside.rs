@@ -333,6 +333,6 @@ pub fn end_outside<S: Progress>(t: &mut Token<S>) {
     }
     // The helper was woken and ends.
     while t.lock().threads().has_progress_thread() {
-        std::thread::yield_now();
+        platform::waiter::give_way();
     }
 }

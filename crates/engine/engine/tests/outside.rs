@@ -193,7 +193,7 @@ fn is_helped(t: &mut Token<Counter>) {
         engine::release_progress(t);
         publish(round);
         while SEEN.load(Ordering::Acquire) != round {
-            std::thread::yield_now();
+            platform::waiter::give_way();
         }
         if round % 2 == 0 {
             engine::release_progress(t);

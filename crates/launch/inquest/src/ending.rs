@@ -34,7 +34,7 @@ mod tests {
         let pid = Pid::from_child(&child);
         // A zombie has begun to end.
         while !is_ending(pid) {
-            std::thread::yield_now();
+            platform::waiter::give_way();
         }
         child.wait().unwrap();
     }

@@ -123,7 +123,7 @@ mod tests {
                     assert_eq!(status, Status::Killed(15));
                     break;
                 }
-                std::thread::yield_now();
+                platform::waiter::give_way();
             }
             child.wait().unwrap();
         }

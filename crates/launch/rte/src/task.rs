@@ -121,7 +121,7 @@ mod tests {
             task.sleeps && waits_for_own_process(own, &task)
         };
         while !seen() {
-            std::thread::yield_now();
+            platform::waiter::give_way();
         }
         drop(end);
         thread.join().unwrap();

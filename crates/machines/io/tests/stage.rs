@@ -47,7 +47,7 @@ impl Sink for Simulated {
     fn write(&self, from: PeerBytes<'_>, at: u64) -> std::io::Result<usize> {
         match self.draw(8) {
             0 => return Err(std::io::Error::from(std::io::ErrorKind::Interrupted)),
-            1 => std::thread::yield_now(),
+            1 => platform::waiter::give_way(),
             _ => {}
         }
         if self.room.is_some_and(|room| at + from.len() as u64 > room) {
@@ -129,7 +129,7 @@ fn what_is_staged_is_read_at_once_and_written_in_order() {
             scope.spawn(|| {
                 while !over.load(Ordering::Acquire) {
                     if stage.work(&file) == Worked::Done {
-                        std::thread::yield_now();
+                        platform::waiter::give_way();
                     }
                 }
             });

@@ -359,7 +359,7 @@ fn advance(t: &mut Token, polls: bool) {
     };
     engine::see_to_connections(t);
     if yields {
-        std::thread::yield_now();
+        platform::waiter::give_way();
     }
     if due {
         State::call(t);

@@ -59,7 +59,7 @@ impl Window {
                     break;
                 }
                 // The target changes its regions, which takes it no longer than a few stores, unless it ends meanwhile.
-                std::thread::yield_now();
+                platform::waiter::give_way();
                 turns = turns.wrapping_add(1);
                 if turns.is_multiple_of(TURNS) && self.has_ended(rank) {
                     return Err(LOST);

@@ -218,7 +218,7 @@ impl Waiting for Waiter<'_> {
     }
 
     fn pass(&mut self, holder: u32) -> bool {
-        std::thread::yield_now();
+        platform::waiter::give_way();
         self.0.has_ended(holder)
     }
 
@@ -229,7 +229,7 @@ impl Waiting for Waiter<'_> {
     fn barrier(&mut self) {
         // All processes are registered, or the lock would not have been kept; it may still fail for want of memory.
         while !membarrier::barrier() {
-            std::thread::yield_now();
+            platform::waiter::give_way();
         }
     }
 }

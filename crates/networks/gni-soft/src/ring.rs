@@ -213,7 +213,7 @@ mod tests {
                 scope.spawn(move || {
                     for n in 0..EACH {
                         while !ring.push(&[writer << 32 | n]) {
-                            std::thread::yield_now();
+                            platform::waiter::give_way();
                         }
                     }
                 });
@@ -221,7 +221,7 @@ mod tests {
             let mut reader = Reader::default();
             while next.iter().sum::<u64>() < 3 * EACH {
                 let Some([word]) = ring.take(&mut reader) else {
-                    std::thread::yield_now();
+                    platform::waiter::give_way();
                     continue;
                 };
                 let count = &mut next[(word >> 32) as usize];

@@ -93,7 +93,7 @@ impl Rig for HostRig {
         } else if self.reach != Reach::Auto {
             std::thread::sleep(Duration::from_micros(20));
         } else {
-            std::thread::yield_now();
+            platform::waiter::give_way();
         }
         Time((self.began.elapsed() + self.skipped).as_nanos() as u64)
     }

@@ -51,7 +51,9 @@ impl Installation {
         loop {
             match command.output() {
                 // Another test's child, forked while this copy was written, still has it open for a moment.
-                Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => std::thread::yield_now(),
+                Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => {
+                    std::thread::sleep(std::time::Duration::from_millis(1))
+                }
                 output => return output.expect("the wrapper starts"),
             }
         }

@@ -252,7 +252,7 @@ pub fn active_messages_end_a_sleep<B: Btl + Send>(mut world: Endpoints<B>) {
                 continue;
             }
             let Some(sleep) = end.arm() else {
-                std::thread::yield_now();
+                platform::waiter::give_way();
                 continue;
             };
             if !step(&mut process, end, &mut sent) && !end.must_arm_again() {
@@ -264,7 +264,7 @@ pub fn active_messages_end_a_sleep<B: Btl + Send>(mut world: Endpoints<B>) {
         done.fetch_add(1, Ordering::Release);
         while done.load(Ordering::Acquire) < 2 {
             process.turn(end);
-            std::thread::yield_now();
+            platform::waiter::give_way();
         }
         assert_eq!(process.active.bad_frames(), 0);
     };

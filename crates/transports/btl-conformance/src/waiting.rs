@@ -163,7 +163,7 @@ pub fn a_blocked_sender_sleeps<B: Btl + Send>(mut world: Endpoints<B>) {
             for number in 0..MESSAGES {
                 // The receiver falls behind now and then.
                 if number % 700 == 0 {
-                    std::thread::yield_now();
+                    platform::waiter::give_way();
                 }
                 receive_asleep(receiver, |seed, payload| verify(seed, 0, payload));
             }
@@ -181,7 +181,7 @@ pub fn a_blocked_sender_sleeps<B: Btl + Send>(mut world: Endpoints<B>) {
             if let Some(arrival) = sender.next_arrival() {
                 sender.release(arrival);
             }
-            std::thread::yield_now();
+            platform::waiter::give_way();
         }
     });
 }
@@ -192,7 +192,7 @@ fn send_asleep<B: Btl>(end: &mut B, peer: Peer, number: u64, payload: &mut [u8])
     while !send(end) {
         assert_eq!(end.next_event(), None);
         let Some(sleep) = end.arm() else {
-            std::thread::yield_now();
+            platform::waiter::give_way();
             continue;
         };
         let sent = send(end);
@@ -250,13 +250,13 @@ pub fn a_get_in_the_last_poll_is_answered<B: Btl + Send>(mut world: Endpoints<B>
             });
             // Takes nothing before the owner has found that there is no room.
             while !seen.load(Ordering::Acquire) {
-                std::thread::yield_now();
+                platform::waiter::give_way();
             }
             loop {
                 match reader.next_event() {
                     Some(Event::Done(cookie)) if cookie == round => break,
                     Some(event) => panic!("{event:?} instead of the end of a get"),
-                    None => std::thread::yield_now(),
+                    None => platform::waiter::give_way(),
                 }
             }
             read.store(true, Ordering::Release);
@@ -290,7 +290,7 @@ pub fn a_sleeping_pair_talks<B: Btl + Send>(mut world: Endpoints<B>) {
         done.fetch_add(1, Ordering::Release);
         while done.load(Ordering::Acquire) < 2 {
             poll(end);
-            std::thread::yield_now();
+            platform::waiter::give_way();
         }
     };
     std::thread::scope(|scope| {
@@ -334,7 +334,7 @@ pub fn sleeping_ranks_talk_to_all<B: Btl + Send>(mut world: Endpoints<B>) {
                 };
                 while !turn(end).1 {
                     let Some(sleep) = end.arm() else {
-                        std::thread::yield_now();
+                        platform::waiter::give_way();
                         continue;
                     };
                     let (happened, is_over) = turn(end);
@@ -347,7 +347,7 @@ pub fn sleeping_ranks_talk_to_all<B: Btl + Send>(mut world: Endpoints<B>) {
                 done.fetch_add(1, Ordering::Release);
                 while done.load(Ordering::Acquire) < size {
                     poll(end);
-                    std::thread::yield_now();
+                    platform::waiter::give_way();
                 }
             });
         }
@@ -368,7 +368,7 @@ fn talk<B: Btl>(end: &mut B, peer: Peer, first: bool) {
                 let mut bytes = fill(seed, len);
                 while end.send(peer, &[seed], &mut view(&mut bytes)).is_err() {
                     end.next_event();
-                    std::thread::yield_now();
+                    platform::waiter::give_way();
                 }
             } else {
                 receive_asleep(end, |number, payload| verify(number, 0, payload));

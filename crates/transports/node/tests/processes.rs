@@ -87,7 +87,7 @@ fn wait_until(happens: impl Fn() -> bool) {
     let begun = Instant::now();
     while !happens() {
         assert!(begun.elapsed() < LONGEST, "the others do not come");
-        std::thread::yield_now();
+        platform::waiter::give_way();
     }
 }
 

@@ -108,7 +108,7 @@ fn publish(process: &Process, word: &AtomicU32, taken: impl Fn(&State) -> u32, a
         word.store(round, Ordering::Release);
         announce();
         while taken(&process.lock()) != round {
-            std::thread::yield_now();
+            platform::waiter::give_way();
         }
     }
 }

@@ -99,7 +99,7 @@ impl Watch for Monitor {
     fn settle(&self) {
         // First what the kernel has done and not yet reported, then what the thread has read and not yet written down.
         while self.shared.uffd.is_changing() {
-            std::thread::yield_now();
+            platform::waiter::give_way();
         }
         self.shared.table.settle();
     }

@@ -3,9 +3,9 @@
 #[cfg(not(loom))]
 pub(crate) use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 #[cfg(not(loom))]
-pub(crate) use std::thread::yield_now;
+pub(crate) use platform::waiter::give_way;
 
 #[cfg(loom)]
 pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 #[cfg(loom)]
-pub(crate) use loom::thread::yield_now;
+pub(crate) use loom::thread::yield_now as give_way;

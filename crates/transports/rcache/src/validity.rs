@@ -20,7 +20,7 @@
 //! then; that costs a registration and nothing else.
 
 use crate::extent::Extent;
-use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence, yield_now};
+use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence, give_way};
 
 /// Watched ranges by number.
 #[derive(Debug)]
@@ -117,7 +117,7 @@ impl WatchTable {
             return;
         }
         while self.handling.load(Ordering::Acquire) == seen {
-            yield_now();
+            give_way();
         }
     }
 

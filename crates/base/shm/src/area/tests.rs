@@ -39,7 +39,7 @@ fn a_barrier_of_threads_separates_its_rounds() {
                 for epoch in 1..500u64 {
                     counted.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
                     while !area.is_free(epoch, 8) {
-                        std::thread::yield_now();
+                        platform::waiter::give_way();
                     }
                     if area.arrive(epoch) {
                         assert_eq!(counted.load(std::sync::atomic::Ordering::SeqCst), 3 * epoch);
@@ -47,7 +47,7 @@ fn a_barrier_of_threads_separates_its_rounds() {
                     }
                     let mut seen = [0];
                     while !area.observe(Owner::Flag, epoch, &mut seen) {
-                        std::thread::yield_now();
+                        platform::waiter::give_way();
                     }
                     assert_eq!(seen, [epoch]);
                     assert_eq!(rung(&mut area, epoch), []);

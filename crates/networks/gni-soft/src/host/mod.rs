@@ -234,7 +234,7 @@ fn join_node(
                     io::ErrorKind::ConnectionRefused | io::ErrorKind::UnexpectedEof
                 ) =>
             {
-                std::thread::yield_now();
+                platform::waiter::give_way();
             }
             Err(error) => return Err(failed(error)),
         }

@@ -263,7 +263,7 @@ impl Fabric for HostNic {
             // A copy of one piece takes microseconds, unless its process is stopped or was killed in the middle.
             let began = std::time::Instant::now();
             while !self.own.core.is_left(mdd) && began.elapsed().as_millis() < 1000 {
-                std::thread::yield_now();
+                platform::waiter::give_way();
             }
         }
         self.own.unpin(mdd);
