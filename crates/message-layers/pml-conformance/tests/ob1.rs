@@ -20,7 +20,7 @@ mod kind {
     pml_conformance::suite!(make);
 }
 
-/// Messages overtake each other; sends, gets, puts and exposures are refused; gets and puts fail.
+/// Messages overtake each other; sends, gets, puts and exposures are refused; gets and puts fail, and puts that failed arrive late.
 mod unpleasant {
     use super::*;
 
@@ -32,6 +32,7 @@ mod unpleasant {
             busy: 20,
             unfit: 20,
             failing: 20,
+            ghosts: 50,
             late: 30,
             ..Options::new(ranks)
         };
@@ -74,6 +75,37 @@ mod aligned {
         options.limits.get_align = 4;
         options.limits.max_get = 30_000;
         world(options, Config::new(ranks))
+    }
+
+    pml_conformance::suite!(make);
+}
+
+/// Under data reliability with verified puts: they fail, arrive late and damaged, and go astray.
+mod reliable_puts {
+    use super::*;
+    use btl::Peer;
+    use btl_dr::{Dr, DrParams, FaultPlan, Rdma};
+
+    fn make(ranks: u32, seed: u64) -> Processes<Ob1, Dr<Port>> {
+        let mut options = Options {
+            seed,
+            busy: 5,
+            unfit: 5,
+            failing: 10,
+            ghosts: 50,
+            astray: 10,
+            late: 20,
+            ..Options::new(ranks)
+        };
+        options.limits.get = false;
+        options.limits.max_put = 30_000;
+        let net = Net::new(options);
+        let end = |rank| {
+            let params = DrParams { rdma: Rdma::Verified, ..DrParams::default() };
+            let dr = Dr::new(net.port(rank), (Peer(rank), 5), ranks, &params, &FaultPlan::default());
+            (Ob1::new(Config::new(ranks)), dr.unwrap())
+        };
+        Processes::new((0..ranks).map(end).collect())
     }
 
     pml_conformance::suite!(make);

@@ -298,8 +298,12 @@ impl Ob1 {
             self.counts.bad_frames += 1;
             return;
         }
+        // The puts have failed. One that is still under way may not be stored over a fragment.
+        if let Some(key) = exposed {
+            btl.conceal(peer, key);
+        }
         receive.data.pour(offset, payload);
-        receive.stage = ReceiveStage::Incoming { received: received + len, exposed };
+        receive.stage = ReceiveStage::Incoming { received: received + len, exposed: None };
         if received + len == receive.accepted {
             let done = Done::received(&receive.envelope, receive.accepted, receive.offer.total, owner);
             self.finish(btl, id, done);

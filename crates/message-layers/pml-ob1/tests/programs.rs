@@ -83,6 +83,8 @@ fn options(random: &mut Rng) -> (Options, Config) {
         busy: [0, 10, 60][random.below(3) as usize],
         unfit: [0, 10, 50][random.below(3) as usize],
         failing: [0, 10, 50][random.below(3) as usize],
+        ghosts: [0, 50][random.below(2) as usize],
+        astray: 0,
         late: [0, 10, 60][random.below(3) as usize],
         congestion_word: random.below(2) == 0,
     };

@@ -298,10 +298,65 @@ mod reliable_gets {
         damage_is_repaired(over_tcp(BAD, Rdma::Verified), 9);
     }
 
+    /// Each put that is reported as done has stored what its user has; so many of ten are.
+    fn puts_are_whole_or_fail(mut world: Endpoints<Bml>, least: u64) {
+        use btl::{Access, Event};
+        const PUTS: u64 = 200;
+        let (owner, user) = (Peer(0), Peer(2));
+        let mut done = 0;
+        for seed in 0..PUTS {
+            let len = 1 + (seed as usize * 7919) % 300_000;
+            let (mut exposed, mut local) = (vec![0; len], btl_conformance::fill(seed, len));
+            let key =
+                world.ends[0].expose(user, view(&mut exposed), Access::Write).expect("memory can be exposed");
+            world.ends[2].put(owner, view(&mut local), &key, 0, seed).expect("a put begins");
+            let event = loop {
+                let news = world.ends[2].next_event();
+                let others = world.ends[..2].iter_mut().map(btl::Btl::next_event);
+                others.for_each(|event| assert_eq!(event, None));
+                if let Some(event) = news {
+                    break event;
+                }
+            };
+            if event == Event::Done(seed) {
+                assert!(local == exposed, "a put of {len} bytes");
+                done += 1;
+            } else {
+                assert_eq!(event, Event::Failed(seed));
+            }
+            world.ends[0].conceal(user, key);
+        }
+        assert!(done > PUTS * least / 10 && done < PUTS, "{done} of {PUTS}");
+    }
+
+    /// A put is made once.
+    #[test]
+    fn damaged_puts_fail() {
+        puts_are_whole_or_fail(over_tcp(BAD, Rdma::Verified), 6);
+    }
+
+    /// A network changes words by itself, and twice where it repeats what it was told: there is nothing of that.
+    #[test]
+    fn network_atomics_are_off() {
+        use btl::{Atomics, RemoteMemory};
+        let below = |(index, gemini)| {
+            let transports = Transports { gemini: Some(gemini), ..Transports::default() };
+            (index, Bml::new(Peer(index), 3, None, transports).unwrap())
+        };
+        let mut word = [0; 8];
+        for (rank, below) in (0..).zip(geminis(vec![None, None, None])).map(below) {
+            let peer = Peer((rank + 1) % 3);
+            assert!(below.remote(peer).is_some_and(|remote| remote.atomics != Atomics::None));
+            let mut above = reliable_with(rank, below, "", Rdma::Trusted);
+            assert_eq!(above.remote(peer), None);
+            assert_eq!(above.register(peer, view(&mut word)), Err(btl::Refusal::Unfit));
+        }
+    }
+
     /// A view of bytes that outlive it.
     #[allow(unsafe_code)]
     fn view(bytes: &mut [u8]) -> UserMem {
-        // SAFETY: the get on it is over before they go.
+        // SAFETY: what is done with it is over before they go.
         unsafe { UserMem::of(bytes) }
     }
 }

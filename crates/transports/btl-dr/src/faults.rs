@@ -15,7 +15,7 @@ chance::plan! {
         damage: f64,
         /// A frame leaves after the next one.
         late: f64,
-        /// One bit of what a get has brought changes.
+        /// One bit of what a get or put has copied changes.
         copy: f64,
         /// Nothing leaves by the fastest way from so many milliseconds after the first frame
         cut_from: u64,
@@ -61,7 +61,7 @@ impl Faults {
         path == 0 && (plan.cut_from..plan.cut_to).contains(&(since / 1_000_000))
     }
 
-    /// Changes a bit of what a get has brought, perhaps.
+    /// Changes a bit of what a get or put has copied, perhaps.
     pub(crate) fn damage_copy(&mut self, runs: &[UserMem]) {
         if self.rng.chance(self.plan.copy) {
             sums::damage_bit(runs, &mut self.rng);

@@ -1,17 +1,21 @@
 //! Gets and puts under data reliability (`btl_dr_rdma`).
 //!
-//! They go by one transport, the fastest to the peer that has gets: both sides know which, and a key is that transport's. Where it
-//! fails, they fail, and the layer above sends fragments instead.
+//! They go by one transport, the fastest to the peer that has gets or puts: both sides know which, and a key is that transport's. Where
+//! it fails, they fail, and the layer above sends fragments instead.
 //!
-//! * *Verified*: gets only. The bytes are compared with sums of the owner's memory (`copies`), which it is asked for by frames like all
-//!   others, and are fetched again where they differ; after [`TRIES`] the get fails. A put may not be repeated like that: one whose
-//!   address was damaged has perhaps written where another put was compared before.
-//! * *Trusted*: gets and puts as the transport does them. A put that failed may still arrive. The layer above conceals the memory before
-//!   its message counts as received, and a transport stores nothing into memory that is concealed. So such a put never damages
-//!   what the memory is used for next, and until then it stores what the fragments store, too.
+//! * *Verified*: the bytes are compared with sums of the owner's memory (`copies`), which it is asked for by frames like all
+//!   others. A get is made again where they differ; after [`TRIES`] it fails.
+//!
+//!   A put fails at once, and so do all others of its message: it may have gone astray, into what another put had stored. With the
+//!   last question about its memory the owner seals that: conceals it, so that no late or strayed put is stored any more, and makes
+//!   the sums of all of it, which have to be those of its earlier answers.
+//! * *Trusted*: gets and puts as the transport does them.
+//!
+//! A put that failed may still arrive, late and damaged. The layer above conceals the memory before it stores the first fragment, and
+//! a transport stores nothing into memory that is concealed.
 
 use btl::{Event, Peer, Refusal, Way, Ways};
-use copies::{Copy, Kind, Question, Verdict};
+use copies::{Copy, Kind, Letter, Question, Step};
 use dr::PathState;
 use mem::{PeerBytes, PeerSpace, Source};
 
@@ -36,24 +40,9 @@ impl<B: Ways> Dr<B> {
 
     /// Begins a get or put.
     pub(crate) fn begin_copy(&mut self, copy: Copy) -> Result<(), Refusal> {
-        if copy.kind == Kind::Put && self.rdma != Rdma::Trusted {
-            return Err(Refusal::Unfit);
-        }
         let way = self.direct(copy.peer)?;
-        let name = self.gets.copies.begin(copy).ok_or(Refusal::Busy)?;
-        let begun = self.make_copy(way, name);
-        if begun.is_err() {
-            self.gets.copies.end(name);
-        }
-        begun
-    }
-
-    fn make_copy(&mut self, way: Way, name: u32) -> Result<(), Refusal> {
-        let Some(Copy { kind, peer, local, key, offset, .. }) = self.gets.copies.get(name) else {
-            return Ok(());
-        };
-        let local = (local[0], *kind == Kind::Put);
-        self.below.copy_by(way, *peer, local, (key, *offset), u64::from(name))
+        let Dr { gets, below, .. } = self;
+        gets.table.begin(copy, |copy, name| move_bytes(below, way, copy, name))
     }
 
     /// A transport reports something about a copy.
@@ -62,65 +51,67 @@ impl<B: Ways> Dr<B> {
             return self.fail_copy(name);
         }
         if self.rdma == Rdma::Trusted {
-            let over = self.gets.copies.end(name).map(|copy| Event::Done(copy.cookie));
+            let over = self.gets.table.copies.end(name).map(|copy| Event::Done(copy.cookie));
             return self.events.extend(over);
         }
-        if let (Some(faults), Some(copy)) = (&mut self.faults, self.gets.copies.get(name)) {
+        if let (Some(faults), Some(copy)) = (&mut self.faults, self.gets.table.copies.get(name))
+            && copy.kind == Kind::Get
+        {
             faults.damage_copy(&copy.local);
         }
-        if let Some(ask) = self.gets.copies.moved(name) {
-            self.tell(ask.peer, Question::Ask(ask), &[]);
-        }
+        let step = self.gets.table.moved(name);
+        self.follow(step);
     }
 
     fn fail_copy(&mut self, name: u32) {
-        let failed = self.gets.copies.end(name).map(|copy| Event::Failed(copy.cookie));
-        self.events.extend(failed);
+        let step = self.gets.table.failed(name);
+        self.follow(step);
     }
 
     /// The transport of this way has lost a peer: it moves nothing any more.
     pub(crate) fn fail_copies(&mut self, way: Way, peer: Peer) {
         let is_direct = direct(&self.below, peer).is_some_and(|direct| direct.transport() == way.transport());
         if is_direct {
-            self.gets.copies.moving(peer).into_iter().for_each(|name| self.fail_copy(name));
+            self.gets.table.copies.moving(peer).into_iter().for_each(|name| self.fail_copy(name));
         }
     }
 
     /// A peer is lost.
     pub(crate) fn forget_copies(&mut self, peer: Peer) {
-        self.gets.copies.forget(peer);
+        self.gets.table.copies.forget(peer);
         self.gets.waiting.remove(&peer);
     }
 
     /// Takes a frame of a peer that is a question or an answer; whether it is one.
     pub(crate) fn take_question(&mut self, peer: Peer, words: usize, body: &[u8]) -> bool {
         let (header, payload) = body.split_at(words * 8);
-        match Question::read(peer, PeerBytes::of(header)) {
-            None => return false,
-            Some(Question::Ask(ask)) => {
-                let sums = self.gets.exposed.sums(peer, &ask.key, ask.offset, ask.len);
-                self.tell(peer, Question::Answer { name: ask.name }, &sums);
-            }
-            Some(Question::Answer { name }) => {
-                let theirs = copies::of_payload(PeerBytes::of(payload));
-                self.on_answer(peer, name, &theirs);
-            }
+        let Some(question) = Question::read(peer, PeerBytes::of(header)) else { return false };
+        let Dr { gets, below, faults, .. } = self;
+        if let (Some(faults), Some(memory)) = (faults, gets.table.stored(&question)) {
+            faults.damage_copy(&[memory]);
         }
+        let conceal = |key| {
+            if let Some(way) = direct(below, peer) {
+                below.conceal_by(way, peer, key);
+            }
+        };
+        let step = gets.table.take(peer, question, PeerBytes::of(payload), conceal);
+        self.follow(step);
         true
     }
 
-    fn on_answer(&mut self, peer: Peer, name: u32, theirs: &[u32]) {
-        match self.gets.copies.answered(peer, name, theirs) {
-            Verdict::Stray => {}
-            Verdict::Next(ask) => self.tell(peer, Question::Ask(ask), &[]),
-            Verdict::Equal(cookie) => {
-                self.gets.equal += 1;
-                self.events.push_back(Event::Done(cookie));
+    /// Does what a copy asks for next.
+    fn follow(&mut self, step: Step) {
+        match step {
+            Step::Nothing => {}
+            // Now or when there is room.
+            Step::Tell(Letter { peer, header, payload }) => {
+                self.gets.waiting.entry(peer).or_default().push_back((header, payload));
+                self.send_questions();
             }
-            Verdict::Gone(cookie) => self.events.push_back(Event::Failed(cookie)),
-            Verdict::Differs(_) => {
-                let may_again = self.gets.copies.again(name, TRIES).is_some();
-                let begun = may_again && self.direct(peer).is_ok_and(|way| self.make_copy(way, name).is_ok());
+            Step::Over(event) => self.events.push_back(event),
+            Step::Differs(name, _) => {
+                let begun = self.make_again(name);
                 self.gets.again += u64::from(begun);
                 if !begun {
                     self.fail_copy(name);
@@ -129,11 +120,15 @@ impl<B: Ways> Dr<B> {
         }
     }
 
-    /// Asks a peer, or answers it: now or when there is room.
-    fn tell(&mut self, peer: Peer, question: Question, sums: &[u32]) {
-        let frame = (question.header(), copies::to_payload(sums));
-        self.gets.waiting.entry(peer).or_default().push_back(frame);
-        self.send_questions();
+    /// Makes a get again that differs; whether it is under way.
+    fn make_again(&mut self, name: u32) -> bool {
+        let Some(&Copy { kind: Kind::Get, peer, .. }) = self.gets.table.copies.again(name, TRIES) else {
+            return false;
+        };
+        let Ok(way) = self.direct(peer) else { return false };
+        let Dr { gets, below, .. } = self;
+        let copy = gets.table.copies.get(name);
+        copy.is_some_and(|copy| move_bytes(below, way, copy, name.into()).is_ok())
     }
 
     /// Sends what waits for room, in the order of each peer.
@@ -152,4 +147,9 @@ impl<B: Ways> Dr<B> {
         });
         self.gets.waiting = waiting;
     }
+}
+
+fn move_bytes<B: Ways>(below: &mut B, way: Way, copy: &Copy, name: u64) -> Result<(), Refusal> {
+    let local = (copy.local[0], copy.kind == Kind::Put);
+    below.copy_by(way, copy.peer, local, (&copy.key, copy.offset), name)
 }

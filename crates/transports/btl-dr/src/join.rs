@@ -50,7 +50,7 @@ impl<B: Ways + 'static> Join for Joining<B> {
             "btl_dr_gets",
             Sum,
             |dr| dr.gets().0,
-            "Gets that were compared with their owner's memory, and were equal",
+            "Gets and puts that were compared with their owner's memory, and were equal",
         ),
         Variable::new(
             "btl_dr_gets_again",

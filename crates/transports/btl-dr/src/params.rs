@@ -17,7 +17,7 @@ mca::choice! {
     pub enum Rdma {
         /// Never: they go in fragments, under sums.
         Never = "never",
-        /// By gets that are compared with their owner's memory, and repeated where they differ.
+        /// By gets and puts that are compared with their owner's memory.
         Verified = "verified",
         /// By gets and puts as the transports do them.
         Trusted = "trusted",
@@ -33,13 +33,13 @@ mca::params! {
         /// Bytes for one peer that may be under way without an acknowledgement. They are kept until it comes.
         window: mca::Size = "4M", unit "bytes", range 65536 to 1073741824, level Tuner;
         /// Whether long messages are copied by the kernel or by a NIC, without sums on their way: never (they go in fragments),
-        /// verified (by gets, whose bytes are compared with sums of their owner's memory, and repeated where they differ),
-        /// or trusted (by gets and puts as the transports do them). What fails so goes in fragments.
+        /// verified (by gets and puts whose bytes are compared with sums of their owner's memory), or trusted (by gets and puts as
+        /// the transports do them). A get that differs is made again. What fails goes in fragments.
         rdma: Rdma = "never", scope AllEq;
         /// Report ways to peers that fail, and that return, on standard error.
         report: mca::Bool = "true";
         /// Faults for tests that happen to frames which leave, each with a probability from 0 to 1: drop, twice, damage (one
-        /// bit), late (after the next frame); copy, of gets (one bit of what was brought changes); a seed, as in
+        /// bit), late (after the next frame); copy, of gets and puts (one bit of what was copied changes); a seed, as in
         /// seed=1,drop=0.01; and a cut of the fastest way to each peer, from a number of milliseconds after the first frame to
         /// another: cut_from=100,cut_to=3000.
         faults: mca::Text = "", level Developer;

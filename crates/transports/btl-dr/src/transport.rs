@@ -152,9 +152,9 @@ impl<B: Ways> Dr<B> {
         })
     }
 
-    /// Gets that were compared with their owner's memory and were equal, and those that were made again.
+    /// Gets and puts that were compared with their owner's memory and were equal, and gets that were made again.
     pub fn gets(&self) -> (u64, u64) {
-        (self.gets.equal, self.gets.again)
+        (self.gets.table.equal(), self.gets.again)
     }
 
     /// The ways to a peer in the order in which they are tried, by name.
@@ -358,7 +358,7 @@ fn limits<B: Ways>(below: &B, rdma: Rdma, peer: Peer) -> Limits {
         Some(way) => {
             let Limits { eager, max_send, .. } = of_messages;
             let direct = *below.limits_by(way, peer);
-            Limits { eager, max_send, put: direct.put && rdma == Rdma::Trusted, ..direct }
+            Limits { eager, max_send, ..direct }
         }
     }
 }
@@ -454,13 +454,15 @@ impl<B: Ways> Btl for Dr<B> {
     fn expose(&mut self, peer: Peer, memory: UserMem, access: Access) -> Result<RemoteKey, Refusal> {
         let way = self.direct(peer)?;
         let key = self.below.expose_by(way, peer, memory, access)?;
-        self.gets.exposed.add(peer, key, vec![memory]);
+        let is_sealed = access == Access::Write && self.rdma == Rdma::Verified;
+        self.gets.table.expose(peer, key, vec![memory], is_sealed);
         Ok(key)
     }
 
     fn conceal(&mut self, peer: Peer, key: RemoteKey) {
-        self.gets.exposed.remove(peer, &key);
-        if let Some(way) = direct(&self.below, peer) {
+        if self.gets.table.conceal(peer, &key)
+            && let Some(way) = direct(&self.below, peer)
+        {
             self.below.conceal_by(way, peer, key);
         }
     }

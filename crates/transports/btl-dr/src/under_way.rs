@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use btl::{Peer, Way, Ways};
-use copies::{Copies, Exposed};
+use btl::{Limits, Peer, Way, Ways};
+use copies::Table;
 
 /// A header and its payload.
 type Frame = (Vec<u64>, Vec<u8>);
@@ -11,12 +11,9 @@ type Frame = (Vec<u64>, Vec<u8>);
 /// What is under way.
 #[derive(Debug, Default)]
 pub(crate) struct Gets {
-    pub(crate) exposed: Exposed,
-    pub(crate) copies: Copies,
+    pub(crate) table: Table,
     /// Questions and answers, with their payload, that wait for room, by peer.
     pub(crate) waiting: BTreeMap<Peer, VecDeque<Frame>>,
-    /// Gets that were compared and were equal.
-    pub(crate) equal: u64,
     /// Gets that were made again.
     pub(crate) again: u64,
 }
@@ -35,5 +32,6 @@ impl Gets {
 
 /// The way to `peer` that gets and puts take.
 pub(crate) fn direct<B: Ways>(below: &B, peer: Peer) -> Option<Way> {
-    below.ways(peer).into_iter().find(|&way| below.limits_by(way, peer).get)
+    let has_any = |limits: &Limits| limits.get || limits.put;
+    below.ways(peer).into_iter().find(|&way| has_any(below.limits_by(way, peer)))
 }

@@ -13,6 +13,7 @@
 //! For tests only: ranks run by turns in one thread and share one `RefCell`.
 
 mod port;
+mod rails;
 
 use chance::Rng;
 use std::cell::RefCell;
@@ -20,7 +21,7 @@ use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
 use btl::{Access, Event, Limits, Peer};
-use mem::UserMem;
+use mem::{PeerBytes, UserMem};
 
 pub use port::Port;
 
@@ -43,6 +44,11 @@ pub struct Options {
     pub unfit: u32,
     /// Chance that a get or put fails later.
     pub failing: u32,
+    /// Chance that a put which failed is stored later, with one bit changed, if its memory is still exposed.
+    pub ghosts: u32,
+    /// Chance that a put goes astray: is stored elsewhere in what one rank has exposed for puts of another, and reported as done. No
+    /// contract allows that but [`btl::Ways`].
+    pub astray: u32,
     /// Chance that something which has arrived or ended cannot be seen yet.
     pub late: u32,
     /// Whether there is a congestion word; without, `advertise_congestion` answers `false`.
@@ -72,6 +78,8 @@ impl Options {
             busy: 0,
             unfit: 0,
             failing: 0,
+            ghosts: 0,
+            astray: 0,
             late: 0,
             congestion_word: true,
         }
@@ -92,6 +100,7 @@ impl Net {
             paths: (0..pairs * options.paths).map(|_| VecDeque::new()).collect(),
             exposed: HashMap::new(),
             transfers: Vec::new(),
+            ghosts: Vec::new(),
             events: (0..options.ranks).map(|_| VecDeque::new()).collect(),
             congested: vec![false; options.ranks as usize],
             dead: vec![false; options.ranks as usize],
@@ -137,6 +146,7 @@ struct State {
     paths: Vec<VecDeque<Packet>>,
     exposed: HashMap<u64, Exposure>,
     transfers: Vec<Transfer>,
+    ghosts: Vec<Ghost>,
     events: Vec<VecDeque<Event>>,
     congested: Vec<bool>,
     dead: Vec<bool>,
@@ -168,6 +178,13 @@ struct Transfer {
     cookie: u64,
 }
 
+/// A put that has failed and is under way all the same.
+struct Ghost {
+    key: u64,
+    offset: u64,
+    bytes: Vec<u8>,
+}
+
 impl State {
     fn chance(&mut self, percent: u32) -> bool {
         percent != 0 && self.random.below(100) < percent as u64
@@ -193,6 +210,7 @@ impl State {
 
     /// Lets one transfer of `rank` happen, if there is any.
     fn run_transfer(&mut self, rank: u32) {
+        self.run_ghost();
         let mine: Vec<usize> =
             (0..self.transfers.len()).filter(|&i| self.transfers[i].rank == rank).collect();
         if mine.is_empty() {
@@ -200,13 +218,59 @@ impl State {
         }
         let chosen = mine[self.random.below(mine.len() as u64) as usize];
         let transfer = self.transfers.swap_remove(chosen);
-        let failing = self.options.failing;
-        let event = if !self.chance(failing) && self.transfer(&transfer) {
+        let Options { failing, astray, .. } = self.options;
+        let event = if self.chance(failing) {
+            self.haunt(&transfer);
+            Event::Failed(transfer.cookie)
+        } else if transfer.access == Access::Write && self.chance(astray) {
+            self.stray(&transfer);
+            Event::Done(transfer.cookie)
+        } else if self.transfer(&transfer) {
             Event::Done(transfer.cookie)
         } else {
             Event::Failed(transfer.cookie)
         };
         self.events[rank as usize].push_back(event);
+    }
+
+    /// A put that fails becomes a ghost, perhaps.
+    fn haunt(&mut self, transfer: &Transfer) {
+        let Transfer { local, key, offset, access, .. } = *transfer;
+        let ghosts = self.options.ghosts;
+        if access == Access::Write && self.chance(ghosts) {
+            let mut bytes = local.as_bytes().to_vec();
+            let at = self.random.index(bytes.len());
+            bytes[at] ^= 1;
+            self.ghosts.push(Ghost { key, offset, bytes });
+        }
+    }
+
+    /// Lets a ghost arrive now and then.
+    fn run_ghost(&mut self) {
+        if !self.ghosts.is_empty() && self.chance(20) {
+            let ghost = self.random.index(self.ghosts.len());
+            let Ghost { key, offset, bytes } = self.ghosts.swap_remove(ghost);
+            if let Some(exposure) = self.exposed.get(&key) {
+                exposure.memory.part(offset as usize, bytes.len()).write(PeerBytes::of(&bytes));
+            }
+        }
+    }
+
+    /// Stores a put somewhere in what is exposed to the same rank.
+    fn stray(&mut self, transfer: &Transfer) {
+        let Transfer { rank, peer, local, .. } = *transfer;
+        let may = |exposure: &&Exposure| {
+            exposure.owner == peer.0 && exposure.peer.0 == rank && exposure.access == Access::Write
+        };
+        let mut hit: Vec<(u64, UserMem)> = Vec::new();
+        hit.extend(self.exposed.iter().filter(|(_, it)| may(it)).map(|(&key, it)| (key, it.memory)));
+        hit.sort_by_key(|&(key, _)| key);
+        if hit.is_empty() {
+            return;
+        }
+        let (_, memory) = hit[self.random.index(hit.len())];
+        let offset = self.random.index(memory.len());
+        local.part(0, memory.len() - offset).copy_to(memory.part(offset, local.len()));
     }
 
     /// Moves the bytes, if the peer allowed it.

@@ -14,7 +14,7 @@ use crate::{Exposure, Packet, State, Transfer};
 /// The transport of one virtual rank.
 pub struct Port {
     rank: u32,
-    limits: Limits,
+    pub(crate) limits: Limits,
     state: Rc<RefCell<State>>,
     /// The message that is out.
     held: Option<Packet>,

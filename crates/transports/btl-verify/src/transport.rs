@@ -7,7 +7,7 @@ use btl::{
     Access, Arrival, Btl, Busy, Class, Event, FastPath, Full, Limits, LimitsByPeer, Loss, MAX_HEADER_WORDS,
     Pace, Peer, Rails, Refusal, RemoteKey, RemoteMemory, Sleep, Way, Ways,
 };
-use copies::{Copies, Copy, Exposed, Kind, Question, Verdict};
+use copies::{Copy, Difference, Kind, Letter, Question, Step, Table};
 use mem::{PeerBytes, PeerSpace, Source, UserMem};
 use sums::{Damage, Faults, Half, Names, Place};
 
@@ -52,8 +52,7 @@ pub struct Verify<B> {
     limits: LimitsByPeer,
     settings: Settings,
     describe: Describe,
-    exposed: Exposed,
-    copies: Copies,
+    table: Table,
     /// Sealed frames that wait for room, by peer: questions, answers, and at most one of the layer above, whose payload was taken
     /// before the refusal.
     waiting: BTreeMap<Peer, VecDeque<Sealed>>,
@@ -67,7 +66,6 @@ pub struct Verify<B> {
     /// Memory for the body of a frame that leaves.
     body: Vec<u8>,
     frames: u64,
-    equal_copies: u64,
 }
 
 /// An arrival as the transport below gave it: way, arrival, and words of the header that it carries.
@@ -94,8 +92,7 @@ impl<B: Ways> Verify<B> {
             limits,
             settings,
             describe: |_| None,
-            exposed: Exposed::default(),
-            copies: Copies::default(),
+            table: Table::default(),
             waiting: BTreeMap::new(),
             is_refused: false,
             events: VecDeque::new(),
@@ -103,7 +100,6 @@ impl<B: Ways> Verify<B> {
             out: None,
             body: Vec::new(),
             frames: 0,
-            equal_copies: 0,
         }
     }
 
@@ -124,7 +120,7 @@ impl<B: Ways> Verify<B> {
 
     /// Gets and puts that were compared and were equal.
     pub fn verified_copies(&self) -> u64 {
-        self.equal_copies
+        self.table.equal()
     }
 
     /// Transport, device and addresses of the way that frames and copies for a peer take.
@@ -180,46 +176,42 @@ impl<B: Ways> Verify<B> {
         });
     }
 
-    /// Asks a peer, or answers it.
-    fn tell(&mut self, peer: Peer, question: Question, sums: &[u32]) {
-        let header = question.header();
-        self.body.clear();
-        self.body.extend(header.iter().flat_map(|word| word.to_ne_bytes()));
-        self.body.extend(copies::to_payload(sums));
-        self.send_body(peer, header.len());
+    /// Does what a copy asks for next.
+    fn follow(&mut self, step: Step) {
+        match step {
+            Step::Nothing => {}
+            Step::Tell(Letter { peer, header, payload }) => {
+                self.body.clear();
+                self.body.extend(header.iter().flat_map(|word| word.to_ne_bytes()));
+                self.body.extend(payload);
+                self.send_body(peer, header.len());
+            }
+            Step::Over(event) => self.events.push_back(event),
+            Step::Differs(name, found) => self.end_copy(name, found),
+        }
     }
 
     /// The transport below has moved the bytes of a copy.
     fn moved(&mut self, name: u32) {
-        if let (Some(faults), Some(copy)) = (&mut self.settings.faults, self.copies.get(name))
+        if let (Some(faults), Some(copy)) = (&mut self.settings.faults, self.table.copies.get(name))
             && copy.kind == Kind::Get
         {
             faults.damage_copy(&copy.local);
         }
-        if let Some(ask) = self.copies.moved(name) {
-            self.tell(ask.peer, Question::Ask(ask), &[]);
-        }
+        let step = self.table.moved(name);
+        self.follow(step);
     }
 
-    fn answered(&mut self, peer: Peer, name: u32, theirs: &[u32]) {
-        match self.copies.answered(peer, name, theirs) {
-            Verdict::Stray => {}
-            Verdict::Next(ask) => self.tell(peer, Question::Ask(ask), &[]),
-            Verdict::Equal(cookie) => {
-                self.equal_copies += 1;
-                self.events.push_back(Event::Done(cookie));
-            }
-            Verdict::Gone(cookie) => self.events.push_back(Event::Failed(cookie)),
-            Verdict::Differs(found) => {
-                let is_get = self.copies.get(name).is_some_and(|copy| copy.kind == Kind::Get);
-                let half = Half::Payload { offset: found.offset, len: found.len };
-                let what = "a directly copied message".to_owned();
-                let path = self.path_to(peer);
-                match is_get {
-                    true => self.end((peer, self.me), path, what, (half, found.theirs, found.ours)),
-                    false => self.end((self.me, peer), path, what, (half, found.ours, found.theirs)),
-                }
-            }
+    /// A copy is damaged.
+    #[cold]
+    fn end_copy(&self, name: u32, found: Difference) {
+        let Some(Copy { kind, peer, .. }) = self.table.copies.get(name) else { return };
+        let half = Half::Payload { offset: found.offset, len: found.len };
+        let what = "a directly copied message".to_owned();
+        let path = self.path_to(*peer);
+        match kind {
+            Kind::Get => self.end((*peer, self.me), path, what, (half, found.theirs, found.ours)),
+            Kind::Put => self.end((self.me, *peer), path, what, (half, found.ours, found.theirs)),
         }
     }
 
@@ -243,19 +235,13 @@ impl<B: Ways> Verify<B> {
         };
         self.frames += 1;
         let payload = body.part(words * 8, body.len());
-        match Question::read(peer, body.part(0, words * 8)) {
-            None => return Some((way, arrival, words)),
-            Some(Question::Ask(ask)) => {
-                self.below.release_by(way, arrival);
-                let sums = self.exposed.sums(peer, &ask.key, ask.offset, ask.len);
-                self.tell(peer, Question::Answer { name: ask.name }, &sums);
-            }
-            Some(Question::Answer { name }) => {
-                let theirs = copies::of_payload(payload);
-                self.below.release_by(way, arrival);
-                self.answered(peer, name, &theirs);
-            }
-        }
+        let Some(question) = Question::read(peer, body.part(0, words * 8)) else {
+            return Some((way, arrival, words));
+        };
+        // A difference ends the job: nothing need be sealed.
+        let step = self.table.take(peer, question, payload, |_| {});
+        self.below.release_by(way, arrival);
+        self.follow(step);
         None
     }
 
@@ -305,12 +291,8 @@ impl<B: Ways> Verify<B> {
         copy: Copy,
         begin: impl FnOnce(&mut B, u64) -> Result<(), Refusal>,
     ) -> Result<(), Refusal> {
-        let name = self.copies.begin(copy).ok_or(Refusal::Busy)?;
-        let begun = begin(&mut self.below, u64::from(name));
-        if begun.is_err() {
-            self.copies.end(name);
-        }
-        begun
+        let Verify { table, below, .. } = self;
+        table.begin(copy, |_, name| begin(below, name))
     }
 }
 
@@ -376,11 +358,11 @@ impl<B: Ways> Btl for Verify<B> {
             match event {
                 Event::Done(name) => self.moved(name as u32),
                 Event::Failed(name) => {
-                    let failed = self.copies.end(name as u32).map(|copy| Event::Failed(copy.cookie));
-                    self.events.extend(failed);
+                    let step = self.table.failed(name as u32);
+                    self.follow(step);
                 }
                 Event::PeerLost(peer) => {
-                    self.copies.forget(peer);
+                    self.table.copies.forget(peer);
                     self.waiting.remove(&peer);
                     self.events.push_back(event);
                 }
@@ -408,12 +390,12 @@ impl<B: Ways> Btl for Verify<B> {
 
     fn expose(&mut self, peer: Peer, memory: UserMem, access: Access) -> Result<RemoteKey, Refusal> {
         let key = self.below.expose(peer, memory, access)?;
-        self.exposed.add(peer, key, vec![memory]);
+        self.table.expose(peer, key, vec![memory], false);
         Ok(key)
     }
 
     fn conceal(&mut self, peer: Peer, key: RemoteKey) {
-        self.exposed.remove(peer, &key);
+        self.table.conceal(peer, &key);
         self.below.conceal(peer, key);
     }
 
@@ -447,7 +429,7 @@ impl<B: Ways> Btl for Verify<B> {
 
     fn expose_runs(&mut self, peer: Peer, runs: &[UserMem]) -> Result<RemoteKey, Refusal> {
         let key = self.below.expose_runs(peer, runs)?;
-        self.exposed.add(peer, key, runs.to_vec());
+        self.table.expose(peer, key, runs.to_vec(), false);
         Ok(key)
     }
 

@@ -225,7 +225,8 @@ pub struct Arrival {
 pub enum Event {
     /// The `get` or `put` with this cookie is complete; its bytes are in place.
     Done(u64),
-    /// The `get` or `put` with this cookie failed and moved nothing that counts; use another protocol.
+    /// The `get` or `put` with this cookie failed and moved nothing that counts; use another protocol. A failed put may still be
+    /// stored, late, until its owner conceals the memory: it does so before it stores there what comes instead.
     Failed(u64),
     /// Nothing more will come from or reach this peer.
     PeerLost(Peer),
@@ -328,7 +329,7 @@ pub trait Btl: RemoteMemory {
         Err(Refusal::Unfit)
     }
 
-    /// Ends what [`Btl::expose`] began; idempotent for keys already concealed.
+    /// Ends what [`Btl::expose`] began: nothing is stored there any more. Idempotent for keys already concealed.
     fn conceal(&mut self, _peer: Peer, _key: RemoteKey) {}
 
     /// Fetches `local.len()` bytes from `offset` of the memory that `peer` exposed as `key`, into `local`.
@@ -347,7 +348,7 @@ pub trait Btl: RemoteMemory {
         Err(Refusal::Unfit)
     }
 
-    /// Stores `local` at `offset` of the memory that `peer` exposed as `key`; otherwise as [`Btl::get`].
+    /// Stores `local` at `offset` of the memory that `peer` exposed as `key`, each byte of which is put once; otherwise as [`Btl::get`].
     ///
     /// # Errors
     /// [`Refusal`]; nothing was begun.

@@ -14,12 +14,29 @@
 
 use btl::{Peer, RemoteKey};
 use mem::PeerBytes;
+use sums::PIECE;
 
-use crate::Ask;
+/// Most bytes that one question is about: the answer fits into the smallest frame of any transport.
+pub(crate) const MOST_ASKED: u64 = 64 * PIECE as u64;
 
 const MARK: u32 = 0xa1_11ed << 8;
 const ASK: u32 = MARK | 0xc1;
 const ANSWER: u32 = MARK | 0xc2;
+
+/// A question for an owner: the sums of the pieces of so many bytes from an offset on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ask {
+    /// The owner; in its own eyes the process that asks.
+    pub peer: Peer,
+    /// Names the copy.
+    pub name: u32,
+    /// What was exposed.
+    pub key: RemoteKey,
+    /// The first byte of it.
+    pub offset: u64,
+    /// How many bytes.
+    pub len: u64,
+}
 
 /// A frame about a copy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
