@@ -73,7 +73,7 @@ mod by_tcp_and_vader {
     use btl_tcp::{JobProof, Listening, TcpParams};
     /// Two ranks of one node, which share memory, and one that both reach by TCP.
     fn world() -> Endpoints<Bml> {
-        let params = TcpParams { if_include: "lo".into(), ..TcpParams::default() };
+        let params = TcpParams { if_include: "lo".into(), connect_rounds: 3, ..TcpParams::default() };
         let ports: Vec<_> = (0..3).map(|_| Listening::new(&params).unwrap()).collect();
         let cards: Box<[_]> = ports.iter().map(Listening::card).collect();
         let vaders = common::attach_all(2, &VaderParams::default()).into_iter().map(Some).chain([None]);
@@ -135,7 +135,7 @@ mod by_portals_over_tcp {
     use super::*;
     use btl_tcp::{JobProof, Listening, TcpParams};
     fn world() -> Endpoints<Bml> {
-        let params = TcpParams { if_include: "lo".into(), ..TcpParams::default() };
+        let params = TcpParams { if_include: "lo".into(), connect_rounds: 3, ..TcpParams::default() };
         let ports: Vec<_> = (0..3).map(|_| Listening::new(&params).unwrap()).collect();
         let cards: Box<[_]> = ports.iter().map(Listening::card).collect();
         let table = |(rank, port): (u32, Listening)| {
