@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include "check.h"
 
-enum { MOST = 70000, WINDOW = 16 };
+enum { MOST = 70000, WINDOW = 64 };
 
 static MPI_T_pvar_session session;
 
