@@ -82,6 +82,15 @@ pub fn refuse(state: &mut State, comm: abi::Comm) {
     }
 }
 
+/// A communicator has other hints.
+///
+/// # Errors
+/// `MPI_ERR_COMM`.
+pub fn hints_changed(state: &mut State, comm: abi::Comm) -> Result<()> {
+    find(state, comm)?.fast_paths.forget();
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use coll::Coll;

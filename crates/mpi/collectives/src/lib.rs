@@ -81,7 +81,7 @@ pub use reductions::*;
 
 pub use check::forget as forget_log;
 pub use finalize::meet_to_finalize;
-pub use kept::{forget, refuse};
+pub use kept::{forget, hints_changed, refuse};
 pub use mode::Mode;
 pub use run::Running;
 pub use sharing::{open_world_area, share as share_area};

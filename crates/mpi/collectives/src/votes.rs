@@ -16,8 +16,27 @@ use objects::domain::Token;
 use objects::memory::exposed;
 use objects::state::State;
 
-/// Takes the arguments of a call by `fill`, starts it and sees to its completion by `mode`.
+/// Takes the arguments of a call by `fill`, starts it and sees to its completion by `mode`; a blocking one ends alike on all processes
+/// where the communicator's hints want that.
 pub(super) fn launch(
+    t: &mut Token,
+    mode: Mode<'_>,
+    coll: Coll,
+    comm: abi::Comm,
+    fill: impl FnOnce(&mut Arguments<'_>) -> Result<()>,
+) -> Result<()> {
+    let agree_on = match mode {
+        Mode::Blocking => {
+            let state = t.lock();
+            state.comm(comm)?.hints.are_errors_uniform(false).then_some(state.agree_on)
+        }
+        _ => None,
+    };
+    let own = launch_alone(t, mode, coll, comm, fill);
+    agree_on.map_or(own, |agree_on| agree_on(t, comm, own))
+}
+
+fn launch_alone(
     t: &mut Token,
     mode: Mode<'_>,
     coll: Coll,

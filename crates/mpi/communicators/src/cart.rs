@@ -3,7 +3,7 @@
 use abi::{Error, Result};
 use ffi::Array;
 
-use super::create::split_by;
+use super::create::{alike, split_by};
 use super::topology::{attach, plain_size, topology_of};
 use objects::domain::Token;
 use objects::state::State;
@@ -31,8 +31,7 @@ pub fn cart_create(
         let state = t.lock();
         Cart::new(dims, periods, plain_size(&state, comm)?)?
     };
-    *new = attach(t, comm, cart.size(), Topology::Cart(cart))?;
-    Ok(())
+    attach(t, comm, cart.size(), Topology::Cart(cart), new)
 }
 
 /// `MPI_Cart_map`: the rank that `MPI_Cart_create` with `reorder` would give.
@@ -136,7 +135,9 @@ pub fn cart_sub(t: &mut Token, comm: abi::Comm, remain: Array<'_, i32>, new: &mu
         }
         (color, key, part)
     };
-    *new = split_by(t, comm, color, key)?;
-    t.lock().comms.get_mut(*new)?.topology = Some(Topology::Cart(part));
-    Ok(())
+    alike(t, comm, new, |t, new| {
+        *new = split_by(t, comm, color, key)?;
+        t.lock().comms.get_mut(*new)?.topology = Some(Topology::Cart(part));
+        Ok(())
+    })
 }

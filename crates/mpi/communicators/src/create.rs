@@ -28,7 +28,7 @@ pub(super) const NUMBERED: u64 = 2;
 
 /// `MPI_Comm_dup`: hints stay with the original (MPI-5.0 section 7.4.2).
 pub fn dup(t: &mut Token, comm: abi::Comm, new: &mut abi::Comm) -> Result<()> {
-    duplicate(t, comm, Hints::default(), new)
+    alike(t, comm, new, |t, new| duplicate(t, comm, Hints::default(), new))
 }
 
 /// `MPI_Comm_dup_with_info`
@@ -38,7 +38,7 @@ pub fn dup_with_info(t: &mut Token, comm: abi::Comm, info: abi::Info, new: &mut 
         state.comm(comm)?;
         Hints::known(&state.infos.hints(info)?)
     };
-    duplicate(t, comm, hints, new)
+    alike(t, comm, new, |t, new| duplicate(t, comm, hints, new))
 }
 
 /// A communicator of the same processes for the library's own use: nothing else uses its context. Attributes, hints,
@@ -85,6 +85,10 @@ pub(super) fn copy_of(old: &Comm, id: u32, hints: Hints) -> Comm {
 
 /// `MPI_Comm_create`: a communicator of a subgroup; the other ranks get `MPI_COMM_NULL`.
 pub fn create(t: &mut Token, comm: abi::Comm, group: abi::Group, new: &mut abi::Comm) -> Result<()> {
+    alike(t, comm, new, |t, new| create_part(t, comm, group, new))
+}
+
+fn create_part(t: &mut Token, comm: abi::Comm, group: abi::Group, new: &mut abi::Comm) -> Result<()> {
     let group = {
         let state = t.lock();
         let group = state.groups.get(group)?;
@@ -197,6 +201,39 @@ pub(crate) fn give_hints(t: &mut Token, new: abi::Comm, hints: &Info) -> Result<
     Ok(())
 }
 
+/// `MPI_Comm_set_info`
+pub fn set_info(t: &mut Token, comm: abi::Comm, info: abi::Info) -> Result<()> {
+    let mut state = t.lock();
+    let hints = state.infos.hints(info)?;
+    state.comms.get_mut(comm)?.hints.take(&hints);
+    collectives::hints_changed(&mut state, comm)
+}
+
+/// Makes a communicator of `comm`, whose hints may want all its processes to have it, or none.
+pub(super) fn alike(
+    t: &mut Token,
+    comm: abi::Comm,
+    new: &mut abi::Comm,
+    make: impl FnOnce(&mut Token, &mut abi::Comm) -> Result<()>,
+) -> Result<()> {
+    let agree_on = {
+        let state = t.lock();
+        state.comm(comm)?.hints.are_errors_uniform(true).then_some(state.agree_on)
+    };
+    let made = make(t, new);
+    let Some(agree_on) = agree_on else { return made };
+    let is_here = made.is_ok() && *new != abi::COMM_NULL;
+    agree_on(t, comm, made).inspect_err(|_| {
+        if is_here {
+            // Others may have sent in its contexts, in vain.
+            t.lock().revoke(*new);
+            // A callback's error would not replace the one that all have agreed on.
+            let _ = let_go(t, new);
+        }
+        *new = abi::COMM_NULL;
+    })
+}
+
 /// The tag that stands for a string tag (FNV-1a).
 pub(super) fn string_tag(tag: &CStr) -> i32 {
     let hash = tag
@@ -211,8 +248,10 @@ pub fn split(t: &mut Token, comm: abi::Comm, color: i32, key: i32, new: &mut abi
     if color < 0 && color != abi::UNDEFINED {
         return Err(Error::new(abi::ERR_ARG, "the colour is negative and not MPI_UNDEFINED"));
     }
-    *new = split_by(t, comm, color, key)?;
-    Ok(())
+    alike(t, comm, new, |t, new| {
+        *new = split_by(t, comm, color, key)?;
+        Ok(())
+    })
 }
 
 /// Splits by any colour; `MPI_UNDEFINED` takes part and gets nothing.

@@ -3,8 +3,8 @@
 use abi::{Error, Result};
 use ffi::{Array, Weights};
 
-use super::create::give_hints;
-use super::topology::{attach, plain_size, topology_of};
+use super::create::{alike, give_hints};
+use super::topology::{attach, first_ranks, plain_size, topology_of};
 use collectives::{deal_words, starts};
 use objects::domain::Token;
 use objects::state::State;
@@ -61,7 +61,7 @@ pub fn dist_graph_create_adjacent(
         let outgoing = Edges { ranks: destinations.to_vec(), weights: going.unwrap_or_default() };
         (size, DistGraph { incoming, outgoing, weighted }, hints)
     };
-    *new = attach(t, comm, size, Topology::DistGraph(graph))?;
+    attach(t, comm, size, Topology::DistGraph(graph), new)?;
     give_hints(t, *new, &hints)
 }
 
@@ -101,13 +101,15 @@ pub fn dist_graph_create(
         (size, edges, weights.is_some(), hints)
     };
     // Each edge goes to both its ends.
-    let mut side = |end: usize| -> Result<Edges> {
-        let (ranks, weights) = deal_out(t, comm, &edges, end)?.into_iter().unzip();
-        Ok(Edges { ranks, weights: if weighted { weights } else { Vec::new() } })
-    };
-    let graph = DistGraph { incoming: side(1)?, outgoing: side(0)?, weighted };
-    *new = attach(t, comm, size, Topology::DistGraph(graph))?;
-    give_hints(t, *new, &hints)
+    alike(t, comm, new, |t, new| {
+        let mut side = |end: usize| -> Result<Edges> {
+            let (ranks, weights) = deal_out(t, comm, &edges, end)?.into_iter().unzip();
+            Ok(Edges { ranks, weights: if weighted { weights } else { Vec::new() } })
+        };
+        let graph = DistGraph { incoming: side(1)?, outgoing: side(0)?, weighted };
+        *new = first_ranks(t, comm, size, Topology::DistGraph(graph))?;
+        give_hints(t, *new, &hints)
+    })
 }
 
 /// Gives each edge to the process at its `end`, 0 or 1. The other ends and the weights of those that this one gets, by the

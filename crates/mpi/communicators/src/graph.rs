@@ -39,8 +39,7 @@ pub fn graph_create(
         let state = t.lock();
         Graph::new(index, edges, plain_size(&state, comm)?)?
     };
-    *new = attach(t, comm, index.len() as u32, Topology::Graph(graph))?;
-    Ok(())
+    attach(t, comm, index.len() as u32, Topology::Graph(graph), new)
 }
 
 /// `MPI_Graph_map`: the rank that `MPI_Graph_create` with `reorder` would give.

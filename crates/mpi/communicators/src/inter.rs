@@ -9,7 +9,7 @@ use btl::Peer;
 use super::acquaint::{self, Encounter, MOST, Side, identities, text_of, words_of};
 use super::agreement::{Party, Question, WORDS};
 use super::create::{
-    agree_by, answer, chosen, drop_from_table, free, give_hints, make, make_under, open, over_group,
+    agree_by, alike, answer, chosen, drop_from_table, free, give_hints, make, make_under, open, over_group,
     string_tag,
 };
 use collectives::{Swap, gather_words, share_words, swap_words, tell_words};
@@ -29,6 +29,20 @@ pub fn create(
     tag: i32,
     new: &mut abi::Comm,
 ) -> Result<()> {
+    alike(t, local_comm, new, |t, new| {
+        *new = join_groups(t, local_comm, local_leader, peer_comm, remote_leader, tag)?;
+        Ok(())
+    })
+}
+
+fn join_groups(
+    t: &mut Token,
+    local_comm: abi::Comm,
+    local_leader: i32,
+    peer_comm: abi::Comm,
+    remote_leader: i32,
+    tag: i32,
+) -> Result<abi::Comm> {
     if tag < 0 {
         return Err(Error::new(abi::ERR_TAG, "the tag must be between 0 and MPI_TAG_UB"));
     }
@@ -62,8 +76,7 @@ pub fn create(
         })
     });
     t.lock().p2p.release(&held);
-    *new = made?;
-    Ok(())
+    made
 }
 
 /// The inter-communicator of an intra-communicator and a group of another job, which its processes have met in this
@@ -377,8 +390,15 @@ fn part(t: &mut Token, comm: abi::Comm, (color, key): (i32, i32), id: u32) -> Re
 /// `MPI_Intercomm_merge`: the group that gives `high` comes second; on a tie the one whose first process has the
 /// smaller rank goes first, of different jobs that of the job with the smaller number.
 pub fn merge(t: &mut Token, comm: abi::Comm, high: i32, new: &mut abi::Comm) -> Result<()> {
-    *new = make(t, comm, 1, |t, id| merged(t, comm, high, id))?;
-    Ok(())
+    alike(t, comm, new, |t, new| {
+        *new = union(t, comm, high)?;
+        Ok(())
+    })
+}
+
+/// As [`merge`], for the library itself.
+pub(super) fn union(t: &mut Token, comm: abi::Comm, high: i32) -> Result<abi::Comm> {
+    make(t, comm, 1, |t, id| merged(t, comm, high, id))
 }
 
 fn merged(t: &mut Token, comm: abi::Comm, high: i32, id: u32) -> Result<abi::Comm> {

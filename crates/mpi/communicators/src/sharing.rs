@@ -9,7 +9,7 @@ use btl::Peer;
 use node::{SegmentTicket, SharedSegment};
 
 use super::create::{let_go, split_by};
-use super::inter::merge;
+use super::inter::union;
 use collectives::{gather_words, share_words};
 use objects::domain::Token;
 use objects::state::State;
@@ -23,8 +23,7 @@ pub(super) fn colour(state: &State) -> i32 {
 /// first one that it shares memory with. `node` is the colour of its node; `MPI_UNDEFINED`: it takes part for others, and
 /// has none. Collective over both groups.
 pub(super) fn colour_between(t: &mut Token, comm: abi::Comm, node: i32) -> Result<Option<i32>> {
-    let mut all = abi::COMM_NULL;
-    merge(t, comm, 0, &mut all)?;
+    let mut all = union(t, comm, 0)?;
     let place = place_of_first(t, all, node);
     let_go(t, &mut all)?;
     place

@@ -2,7 +2,7 @@
 
 use abi::{Error, Result};
 
-use super::create::{give_hints, split_by};
+use super::create::{alike, give_hints, split_by};
 use super::sharing;
 use collectives::{gather_words, largest};
 use objects::domain::Token;
@@ -12,6 +12,17 @@ use objects::state::State;
 
 /// `MPI_Comm_split_type`
 pub fn split_type(
+    t: &mut Token,
+    comm: abi::Comm,
+    split_type: i32,
+    key: i32,
+    info: abi::Info,
+    new: &mut abi::Comm,
+) -> Result<()> {
+    alike(t, comm, new, |t, new| split_by_type(t, comm, split_type, key, info, new))
+}
+
+fn split_by_type(
     t: &mut Token,
     comm: abi::Comm,
     split_type: i32,

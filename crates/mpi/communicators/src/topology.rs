@@ -5,7 +5,7 @@
 
 use abi::{Error, Result};
 
-use super::create::split_by;
+use super::create::{alike, split_by};
 use objects::domain::Token;
 use objects::state::State;
 use objects::topology::Topology;
@@ -37,7 +37,26 @@ pub fn topo_test(t: &mut Token, comm: abi::Comm, status: &mut i32) -> Result<()>
 }
 
 /// A communicator of the first `size` ranks of `comm` with `topology`; `MPI_COMM_NULL` for the others.
-pub(super) fn attach(t: &mut Token, comm: abi::Comm, size: u32, topology: Topology) -> Result<abi::Comm> {
+pub(super) fn attach(
+    t: &mut Token,
+    comm: abi::Comm,
+    size: u32,
+    topology: Topology,
+    new: &mut abi::Comm,
+) -> Result<()> {
+    alike(t, comm, new, |t, new| {
+        *new = first_ranks(t, comm, size, topology)?;
+        Ok(())
+    })
+}
+
+/// As [`attach`], within a call whose end its processes agree on.
+pub(super) fn first_ranks(
+    t: &mut Token,
+    comm: abi::Comm,
+    size: u32,
+    topology: Topology,
+) -> Result<abi::Comm> {
     let inside = t.lock().comm(comm)?.rank < size;
     let color = if inside { 0 } else { abi::UNDEFINED };
     let new = split_by(t, comm, color, 0)?;

@@ -6,7 +6,7 @@ use engine::Operation;
 use pml::Done;
 
 use crate::ballot::Ballot;
-use crate::decisions::{self, CallId, Decisions};
+use crate::decisions::{self, CallId, Decisions, Series};
 use crate::known::acknowledged_in;
 use crate::members::Members;
 use mem::PeerBytes;
@@ -60,7 +60,7 @@ fn begin(state: &mut State, comm: abi::Comm, flag: i32) -> Result<(CallId, bool)
     if found.remote.is_none() {
         ballot.flags[1] = ballot.flags[0];
     }
-    Ok((Decisions::begin(state, comm, ballot)?, members.is_second))
+    Ok((Decisions::begin(state, comm, Series::Program, ballot)?, members.is_second))
 }
 
 /// The bits and the error that a decision amounts to. Between two groups each gets the bits of the other one.

@@ -20,10 +20,20 @@ use crate::frames::{self, CONSENSUS};
 use crate::members::Members;
 use objects::state::State;
 
+/// What a communicator's agreements are about. Each series has numbers of its own: on a revoked communicator the program's agreements go on,
+/// and the others end wherever each process is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Series {
+    /// Those that the program calls.
+    Program,
+    /// Those on the errors of other calls.
+    Errors,
+}
+
 /// Names an agreement.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct CallId {
-    /// The communicator's context.
+    /// The communicator's context, and in its last bit the series.
     pub context: u32,
     /// The call on it.
     pub call: u32,
@@ -63,10 +73,11 @@ impl Decisions {
     ///
     /// # Errors
     /// `MPI_ERR_COMM`.
-    pub fn number(state: &mut State, comm: abi::Comm) -> Result<CallId> {
+    pub fn number(state: &mut State, comm: abi::Comm, series: Series) -> Result<CallId> {
         let found = state.comms.get_mut(comm)?;
-        let id = CallId { context: found.context, call: found.agreements, question: 0 };
-        found.agreements = id.call.wrapping_add(1);
+        let next = &mut found.agreements[series as usize];
+        let id = CallId { context: found.context | series as u32, call: *next, question: 0 };
+        *next = id.call.wrapping_add(1);
         let table = DECISIONS.get_mut(&mut state.tables);
         if id.call == 0 {
             table.forget_context(id.context);
@@ -79,8 +90,8 @@ impl Decisions {
     ///
     /// # Errors
     /// `MPI_ERR_COMM`.
-    pub fn begin(state: &mut State, comm: abi::Comm, ballot: Ballot) -> Result<CallId> {
-        let id = Decisions::number(state, comm)?;
+    pub fn begin(state: &mut State, comm: abi::Comm, series: Series, ballot: Ballot) -> Result<CallId> {
+        let id = Decisions::number(state, comm, series)?;
         Decisions::ask(state, comm, id, ballot)?;
         Ok(id)
     }
@@ -165,8 +176,9 @@ pub fn hear(state: &mut State, id: CallId, from: Peer, message: Message<Ballot>)
         contexts.taking(context).is_none_or(|taking| call.taking == Some(taking))
             && !contexts.makings().is_offered(context, 1)
     };
-    let is_over = comms.in_context(id.context).is_some_and(|comm| {
-        id.call < table.first_open(id.context).map_or(comm.agreements, |open| open.min(comm.agreements))
+    let is_over = comms.in_context(context << 1).is_some_and(|comm| {
+        let next = comm.agreements[(id.context & 1) as usize];
+        id.call < table.first_open(id.context).map_or(next, |open| open.min(next))
     });
     match table.calls.get_mut(&id).filter(is_for) {
         Some(call) => {

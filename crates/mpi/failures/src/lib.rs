@@ -3,10 +3,11 @@
 //! ```text
 //!   MPIX_Comm_get_failed, ack_failed, failure_ack, failure_get_acked ─► known.rs    what this process knows
 //!   MPIX_Comm_revoke, is_revoked ─────────────────────────────────────► revoke.rs   a word that reaches all that live
-//!   MPIX_Comm_agree, iagree ──────────────────────────────────────────► agree.rs  ┐
-//!   MPIX_Comm_shrink, ishrink ────────────────────────────────────────► shrink.rs ├─► decisions.rs ─► the crate `consensus`
-//!   MPI_Finalize in a job that goes on ───────────────────────────────► finalize  ┘        │
-//!                                       frames of the class Failure ◄─► frames.rs, serve.rs ◄─────────┘
+//!   MPIX_Comm_agree, iagree ──────────────────────────────────────────► agree.rs   ┐
+//!   MPIX_Comm_shrink, ishrink ────────────────────────────────────────► shrink.rs  ├─► decisions.rs ─► the crate `consensus`
+//!   calls of communicators with mpi_error_uniform ────────────────────► uniform.rs │        │
+//!   MPI_Finalize in a job that goes on ───────────────────────────────► finalize   ┘        │
+//!                                       frames of the class Failure ◄─► frames.rs, serve.rs ◄┘
 //! ```
 //! Without failures, and in jobs that do not go on after one, all calls work and find none.
 #![deny(unsafe_code)]
@@ -21,6 +22,7 @@ mod members;
 mod revoke;
 mod serve;
 mod shrink;
+mod uniform;
 
 use btl::Peer;
 use objects::domain::Token;
@@ -32,9 +34,10 @@ pub use known::{ack_failed, failure_ack, failure_get_acked, get_failed};
 pub use revoke::{is_revoked, revoke};
 pub use serve::Serve;
 pub use shrink::{ishrink, shrink};
+pub use uniform::agree_on;
 
 use ballot::Ballot;
-use decisions::Decisions;
+use decisions::{Decisions, Series};
 
 /// A peer is lost, or the launcher has announced that it has failed: collectives of its communicators find that out.
 pub fn peer_lost(state: &mut State, peer: Peer) {
@@ -56,7 +59,7 @@ pub fn rank_failed(state: &mut State, peer: Peer) {
 
 /// Waits in `MPI_Finalize` for all processes of the world that live. One that has left has seen all of them come.
 pub fn meet_to_finalize(t: &mut Token) {
-    let begun = Decisions::begin(&mut t.lock(), abi::COMM_WORLD, Ballot::new());
+    let begun = Decisions::begin(&mut t.lock(), abi::COMM_WORLD, Series::Program, Ballot::new());
     let Ok(call) = begun else { return };
     let others: Vec<u32> = match t.lock().comm(abi::COMM_WORLD) {
         Ok(world) => world.group.members().to_vec(),

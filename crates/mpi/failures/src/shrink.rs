@@ -12,7 +12,7 @@ use engine::{Advance, Operation};
 use pml::Done;
 
 use crate::ballot::Ballot;
-use crate::decisions::{self, CallId, Decisions};
+use crate::decisions::{self, CallId, Decisions, Series};
 use crate::members::Members;
 use objects::comm::{Comm, Held};
 use objects::domain::Token;
@@ -73,7 +73,7 @@ pub fn ishrink(
 
 /// Takes the next number of the communicator's calls; with that, how many context ids are needed.
 fn begin(state: &mut State, comm: abi::Comm) -> Result<(CallId, u32)> {
-    Ok((Decisions::number(state, comm)?, state.comm(comm)?.context_ids()))
+    Ok((Decisions::number(state, comm, Series::Program)?, state.comm(comm)?.context_ids()))
 }
 
 fn party(call: CallId) -> Party {

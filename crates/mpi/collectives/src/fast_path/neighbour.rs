@@ -99,7 +99,7 @@ fn next(block: UserMem, i: usize) -> UserMem {
 fn neighbours(state: &mut State, comm: Comm) -> Option<[usize; 2]> {
     state.check_whole(comm).ok()?;
     let State { tables, comms, .. } = state;
-    let found = comms.get_mut(comm).ok()?;
+    let found = comms.get_mut(comm).ok().filter(|found| !found.hints.are_errors_uniform(false))?;
     let kept = kept::of(tables, found);
     kept.meet_neighbours(found);
     let neighbours = kept.neighbours()?;

@@ -19,7 +19,11 @@ pub(super) fn learn(
     coll: Coll,
 ) -> Option<Reach> {
     let query = plain_query(coll, comm, kept, world);
-    let usual = !tuned.online && !tuned.reproducible && tuned.check != Level::Full;
+    // Where processes agree on how a call ends they do so behind a schedule.
+    let usual = !comm.hints.are_errors_uniform(false)
+        && !tuned.online
+        && !tuned.reproducible
+        && tuned.check != Level::Full;
     let chosen = if usual { tuned.select_up_to(&query) } else { None };
     let reach = chosen.and_then(|(algorithm, most)| {
         let meeting = algorithm.get().exchange?;

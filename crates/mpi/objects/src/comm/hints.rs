@@ -2,7 +2,7 @@
 //!
 //! Assertions change nothing: what they rule out costs the library nothing, and memory of every kind that it knows is treated
 //! alike. So each is taken, kept and shown, as a program may ask what is in force. In a job that goes on after failures
-//! [`RANGE`] says which of them revoke the communicator.
+//! [`RANGE`] says which of them revoke the communicator, and [`UNIFORM`] which calls end alike on all processes.
 
 use crate::tables::infos::Info;
 
@@ -19,6 +19,10 @@ const ASSERTIONS: [&str; 5] = [
 /// failure mitigation, which is no part of MPI-5.0). The latter two revoke it.
 const RANGE: &str = "mpi_error_range";
 const RANGES: [&str; 3] = ["local", "group", "universe"];
+
+/// Which blocking calls end with the same error on all processes: none, those that make communicators, or all collectives.
+const UNIFORM: &str = "mpi_error_uniform";
+const UNIFORMS: [&str; 3] = ["local", "create", "coll"];
 
 /// The kinds of memory that may be used: the answer to what was asked for.
 pub const KINDS: &str = "mpi_memory_alloc_kinds";
@@ -56,6 +60,9 @@ impl Hints {
         if let Some(range) = given.get(RANGE).filter(|range| RANGES.contains(range)) {
             self.0.set(RANGE, range);
         }
+        if let Some(uniform) = given.get(UNIFORM).filter(|uniform| UNIFORMS.contains(uniform)) {
+            self.0.set(UNIFORM, uniform);
+        }
         if let Some(kinds) = given.get(ONLY_KINDS).filter(|kinds| are_known_kinds(kinds)) {
             self.0.set(ONLY_KINDS, kinds);
         }
@@ -69,6 +76,14 @@ impl Hints {
         }
     }
 
+    /// Whether blocking collectives, or, by `makes`, calls that make communicators, end with the same error on all processes.
+    pub fn are_errors_uniform(&self, makes: bool) -> bool {
+        match self.0.get(UNIFORM) {
+            Some("create") => makes,
+            uniform => uniform == Some("coll"),
+        }
+    }
+
     /// All hints in force, with those that were never given.
     pub fn in_force(&self, kinds: &str) -> Info {
         let mut all = self.0.clone();
@@ -79,6 +94,9 @@ impl Hints {
         }
         if all.get(RANGE).is_none() {
             all.set(RANGE, RANGES[0]);
+        }
+        if all.get(UNIFORM).is_none() {
+            all.set(UNIFORM, UNIFORMS[0]);
         }
         all.set(KINDS, kinds);
         all
@@ -125,6 +143,7 @@ mod tests {
             ("mpi_assert_no_any_source", "maybe"),
             ("mpi_assert_memory_alloc_kinds", "system,cuda"),
             ("mpi_error_range", "galaxy"),
+            ("mpi_error_uniform", "yes"),
             ("somebody_elses", "1"),
         ]);
         let hints = Hints::known(&given);
@@ -132,6 +151,7 @@ mod tests {
         let shown = hints.in_force("system,mpi");
         assert_eq!(shown.get("mpi_assert_exact_length"), Some("false"));
         assert_eq!(shown.get("mpi_error_range"), Some("local"));
+        assert_eq!(shown.get("mpi_error_uniform"), Some("local"));
         assert_eq!(shown.get("mpi_memory_alloc_kinds"), Some("system,mpi"));
     }
 
@@ -142,6 +162,15 @@ mod tests {
             [true, false].map(|contains| hints.is_revoked_by_failure(contains))
         };
         assert_eq!(["local", "group", "universe"].map(revoked), [[false; 2], [true, false], [true; 2]]);
+    }
+
+    #[test]
+    fn errors_are_uniform_where_the_hint_says_so() {
+        let uniform = |value| {
+            let hints = Hints::known(&info(&[(UNIFORM, value)]));
+            [true, false].map(|makes| hints.are_errors_uniform(makes))
+        };
+        assert_eq!(["local", "create", "coll"].map(uniform), [[false; 2], [true, false], [true; 2]]);
     }
 
     #[test]

@@ -63,8 +63,8 @@ pub struct Comm {
     pub is_revoked: bool,
     /// Failures that the program has acknowledged, of those that are known.
     pub acknowledged: usize,
-    /// Counts the agreements of its processes.
-    pub agreements: u32,
+    /// Counts the agreements of its processes: those that the program calls, and those on the errors of other calls.
+    pub agreements: [u32; 2],
     /// What its requests hold, once there was one that outlives the program's handle.
     held: Option<Held>,
 }
@@ -103,7 +103,7 @@ impl Comm {
             parent: None,
             is_revoked: false,
             acknowledged: 0,
-            agreements: 0,
+            agreements: [0; 2],
             held: None,
         }
     }

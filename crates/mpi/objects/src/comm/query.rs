@@ -110,11 +110,3 @@ pub fn get_info(t: &mut Token, comm: abi::Comm, info: &mut abi::Info) -> Result<
     *info = state.infos.add(hints)?;
     Ok(())
 }
-
-/// `MPI_Comm_set_info`
-pub fn set_info(t: &mut Token, comm: abi::Comm, info: abi::Info) -> Result<()> {
-    let mut state = t.lock();
-    let hints = state.infos.hints(info)?;
-    state.comms.get_mut(comm)?.hints.take(&hints);
-    Ok(())
-}
