@@ -10,7 +10,7 @@ case $profile in dev) built+=debug ;; *) built+=$profile ;; esac
 
 # What runs on this machine while something is built for another one, or for release, is built as always.
 host_cargo() { # ARGUMENT…
-    env -u CARGO_BUILD_TARGET -u RUSTFLAGS -u RUSTC -u CARGO_PROFILE_RELEASE_LTO CARGO_TARGET_DIR="${HOST_TARGET_DIR:-$target_dir}" cargo "$@"
+    env -u CARGO_BUILD_TARGET -u RUSTFLAGS -u CARGO_ENCODED_RUSTFLAGS -u RUSTC -u CARGO_PROFILE_RELEASE_LTO CARGO_TARGET_DIR="${HOST_TARGET_DIR:-$target_dir}" cargo "$@"
 }
 
 # absolute PATH: the same without a need for the present directory; it need not exist.

@@ -29,6 +29,10 @@ class Alhena(Package):
     # There is no place to fetch it from: the archive is made of a checkout, see above.
     url = f"file://{os.getcwd()}/alhena-0.2.0.tar.gz"
     manual_download = True
+    download_instr = (
+        "The archive is made of a checkout: git archive --prefix alhena-0.2.0/ -o alhena-0.2.0.tar.gz HEAD. "
+        "Run Spack in the folder that has it, with --no-checksum."
+    )
 
     executables = ["^alhena$"]
 

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use object::elf::{DT_NEEDED, FileHeader64, SHT_DYNSYM, STB_WEAK, Versym};
 use object::read::elf::{FileHeader, Sym};
-use object::{Endianness, Object};
+use object::{Endianness, Object, ObjectSymbol};
 
 use crate::failure::Failure;
 use crate::files::{Content, Tree};
@@ -122,6 +122,32 @@ fn symbols(
         }
     }
     Ok(())
+}
+
+/// Refuses a tree with a program for a glibc before 2.34 that begins by start files of a later one: the functions of its `.init_array` would
+/// not run there. Start files called them, and now glibc itself does.
+pub fn all_begin_right(tree: &Tree) -> Result<(), Failure> {
+    for file in &tree.0 {
+        if let Content::Bytes(bytes, _) = &file.content
+            && is_elf(bytes)
+            && !begins_right(bytes).map_err(|error| broken(&file.path, error))?
+        {
+            return Err(Failure::new(
+                "looking at how all programs begin",
+                format!("{} is for a glibc before 2.34 and has no __libc_csu_init", file.path),
+                "link it with that glibc's crt1.o: remove .apps/tools/glibc-*, which scripts/dist makes anew",
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn begins_right(bytes: &[u8]) -> object::Result<bool> {
+    let file = object::File::parse(bytes)?;
+    let mut needs = Needs::default();
+    needs.add(bytes)?;
+    let is_program = file.dynamic_symbols().any(|it| it.name_bytes() == Ok(&b"__libc_start_main"[..]));
+    Ok(!is_program || needs.glibc() >= (2, 34) || file.symbol_by_name("__libc_csu_init").is_some())
 }
 
 /// The debug information of one program or library.

@@ -74,6 +74,7 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
     let list = List::read(&release.source("packaging/files.toml"))?;
     let mut tree = Tree::read(&tree, &list)?;
     elf::all_are_found(&tree)?;
+    elf::all_begin_right(&tree)?;
     let debug = elf::split(&mut tree, &objcopy)?;
     let crates = crates::Crates::of(&release)?;
     let (bill, licences) = (crates.bill(&release), crates.licences()?);
