@@ -442,8 +442,8 @@ impl Operation<State> for Pending {
 }
 
 impl Window {
-    /// What has become of an operation that a request stands for, once. While it is not over, the end of its target is looked for.
-    fn take(&mut self, p2p: &mut P2p, token: u64) -> Option<Result<()>> {
+    /// What has become of an operation, once. While it is not over, the end of its target is looked for.
+    pub(super) fn take(&mut self, p2p: &mut P2p, token: u64) -> Option<Result<()>> {
         if let Some(rank) = self.far.as_ref().and_then(|far| far.network.put(token)) {
             self.is_flushed(&mut p2p.bml, Some(rank));
         }

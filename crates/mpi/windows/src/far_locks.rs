@@ -24,6 +24,7 @@ use super::far::{CHECK, LOCK, UNLOCK, begun, request};
 use super::locks::HOLDER_ENDED;
 use super::{WINDOWS, Window, Windows, await_window};
 use objects::domain::Token;
+use objects::state::State;
 use objects::wait::wait_actively_until;
 
 /// Ranks of other nodes that an epoch of `MPI_Win_lock_all` has locked.
@@ -90,8 +91,9 @@ pub(super) fn lock(t: &mut Token, win: abi::Win, target: u32, exclusive: bool) -
     acquire(t, win, target, exclusive, holds)
 }
 
-/// How long a process waits for a lock before it asks whether a process that may hold it has ended.
-const TIMEOUT: Duration = Duration::from_millis(500);
+/// How long a process waits for a lock before it asks whether a process that may hold it has ended. Longer than a wait lasts until it looks
+/// for losses (`waiting::LOOK`), that of the target itself among them.
+const TIMEOUT: Duration = Duration::from_millis(600);
 
 /// As [`lock`]; `holds`: past those that wait.
 fn acquire(t: &mut Token, win: abi::Win, target: u32, exclusive: bool, holds: bool) -> Result<()> {
@@ -104,15 +106,15 @@ fn acquire(t: &mut Token, win: abi::Win, target: u32, exclusive: bool, holds: bo
     };
     let sent = request(t, win, target, LOCK, &[token, exclusive.into(), holds.into(), rank.into()], &[]);
     begun(t, win, token, sent)?;
-    let answered = |window: &mut Window| window.far.as_mut()?.operations.take(token);
     // Each turn is one more question to the target: its answer, or its loss, ends this.
     loop {
         let deadline = Instant::now() + TIMEOUT;
-        let outcome =
-            wait_actively_until(t, deadline, |state| match WINDOWS.get_mut(&mut state.tables).get_mut(win) {
+        let outcome = wait_actively_until(t, deadline, |State { tables, p2p, .. }| {
+            match WINDOWS.get_mut(tables).get_mut(win) {
                 Err(error) => Some(Err(error)),
-                Ok(window) => answered(window),
-            });
+                Ok(window) => window.take(p2p, token),
+            }
+        });
         match outcome {
             Some(outcome) => return outcome,
             None => {
