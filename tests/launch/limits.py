@@ -112,7 +112,7 @@ def small_stack():
 
 def too_small_stack():
     """Whatever the size, ranks run or say so. How much the environment takes of it differs from machine to machine."""
-    for size, good in ((64, False), (80, None), (96, None), (112, None), (128, None), (192, True)):
+    for size, good in ((64, False), (80, None), (96, None), (112, None), (128, None), (144, None), (192, True)):
         result = limited(resource.RLIMIT_STACK, size << 10, size << 10, "-n", 2, RANK, "init", "exchange", "finalize")
         refused = result.code != 0 and "stack is too small" in result.err and "ulimit -s" in result.err
         expect(refused != (result.code == 0) and good in (None, result.code == 0), (size, result))

@@ -91,7 +91,7 @@ fn announce(t: &mut Token, level: i32, does: observe::State) {
 }
 
 /// Bytes of stack that `MPI_Init` and calls of the library need; the system's default is 8 MiB.
-const LEAST_STACK: usize = 96 << 10;
+const LEAST_STACK: usize = 128 << 10;
 
 /// Ends a process whose stack is too small.
 fn check_stack() {
