@@ -3,7 +3,7 @@
 //! ```text
 //!   core of its own:   spin (poll) for a while ------------------------> sleep
 //!   oversubscribed:    poll once, yield, poll once, yield ... (bounded) -> sleep
-//!   beside programs that compute:  poll once ---------------------------> sleep
+//!   beside programs that compute:  poll as often, without a yield -------> sleep
 //! ```
 //! Measured with 8 ranks on 2 cores, a barrier: sleeping at once 25-31 us, yielding only 9-10 us, yielding a
 //! bounded number of times and then sleeping 4-7 us.
@@ -11,7 +11,7 @@
 //! **A yield is for ranks that wait, too.** They give the core back within microseconds. A program that computes keeps it: Linux
 //! 6.18 has a process that yields beside one such program wait for 29 ms on average, beside four for 166 ms, since each yield puts it
 //! a slice further back. Two processes that sleep wake each other there within a millisecond. So a yield that took long is the last
-//! one for [`RESTS`] times as long, and ranks sleep at once meanwhile.
+//! one for [`RESTS`] times as long, and ranks sleep after a few polls meanwhile.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -99,7 +99,11 @@ impl Waiter {
             return true;
         }
         self.yields += 1;
-        !YIELDS.give_way()
+        // As many polls where there is no yield: some of them read what rings no doorbell.
+        if !YIELDS.give_way() {
+            core::hint::spin_loop();
+        }
+        false
     }
 }
 
@@ -162,8 +166,7 @@ mod tests {
 
     #[test]
     fn an_oversubscribed_rank_yields_a_bounded_number_of_times() {
-        // Fewer beside programs that compute.
-        assert!(idles(Policy::OVERSUBSCRIBED) <= Policy::OVERSUBSCRIBED.yields);
+        assert_eq!(idles(Policy::OVERSUBSCRIBED), Policy::OVERSUBSCRIBED.yields);
     }
 
     #[test]
