@@ -135,9 +135,9 @@ pub fn cart_sub(t: &mut Token, comm: abi::Comm, remain: Array<'_, i32>, new: &mu
         }
         (color, key, part)
     };
-    alike(t, comm, new, |t, new| {
-        *new = split_by(t, comm, color, key)?;
-        t.lock().comms.get_mut(*new)?.topology = Some(Topology::Cart(part));
-        Ok(())
+    alike(t, comm, new, |t| {
+        let new = split_by(t, comm, color, key)?;
+        t.lock().comms.get_mut(new)?.topology = Some(Topology::Cart(part));
+        Ok(new)
     })
 }

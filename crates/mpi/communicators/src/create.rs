@@ -28,7 +28,7 @@ pub(super) const NUMBERED: u64 = 2;
 
 /// `MPI_Comm_dup`: hints stay with the original (MPI-5.0 section 7.4.2).
 pub fn dup(t: &mut Token, comm: abi::Comm, new: &mut abi::Comm) -> Result<()> {
-    alike(t, comm, new, |t, new| duplicate(t, comm, Hints::default(), new))
+    duplicate(t, comm, Hints::default(), new)
 }
 
 /// `MPI_Comm_dup_with_info`
@@ -38,7 +38,7 @@ pub fn dup_with_info(t: &mut Token, comm: abi::Comm, info: abi::Info, new: &mut 
         state.comm(comm)?;
         Hints::known(&state.infos.hints(info)?)
     };
-    alike(t, comm, new, |t, new| duplicate(t, comm, hints, new))
+    duplicate(t, comm, hints, new)
 }
 
 /// A communicator of the same processes for the library's own use: nothing else uses its context. Attributes, hints,
@@ -60,15 +60,16 @@ pub fn private_copy(t: &mut Token, comm: abi::Comm) -> Result<abi::Comm> {
 fn duplicate(t: &mut Token, comm: abi::Comm, hints: Hints, new: &mut abi::Comm) -> Result<()> {
     let count = t.lock().comm(comm)?.context_ids();
     *new = abi::COMM_NULL;
-    *new = make(t, comm, count, |t, id| {
-        let copy = copy_of(t.lock().comm(comm)?, id, hints);
-        let copy = open(t, copy, Some(comm))?;
-        // Last, so that the other processes, whose functions may succeed, do not wait for this one.
-        let attributes = copy_all(t, comm).inspect_err(|_| close(t, copy))?;
-        t.lock().comms.get_mut(copy)?.attributes = attributes;
-        Ok(copy)
-    })?;
-    Ok(())
+    alike(t, comm, new, |t| {
+        make(t, comm, count, |t, id| {
+            let copy = copy_of(t.lock().comm(comm)?, id, hints);
+            let copy = open(t, copy, Some(comm))?;
+            // Last, so that the other processes, whose functions may succeed, do not wait for this one.
+            let attributes = copy_all(t, comm).inspect_err(|_| close(t, copy))?;
+            t.lock().comms.get_mut(copy)?.attributes = attributes;
+            Ok(copy)
+        })
+    })
 }
 
 /// A communicator like `old` in all but context, hints and attributes.
@@ -85,10 +86,10 @@ pub(super) fn copy_of(old: &Comm, id: u32, hints: Hints) -> Comm {
 
 /// `MPI_Comm_create`: a communicator of a subgroup; the other ranks get `MPI_COMM_NULL`.
 pub fn create(t: &mut Token, comm: abi::Comm, group: abi::Group, new: &mut abi::Comm) -> Result<()> {
-    alike(t, comm, new, |t, new| create_part(t, comm, group, new))
+    alike(t, comm, new, |t| create_part(t, comm, group))
 }
 
-fn create_part(t: &mut Token, comm: abi::Comm, group: abi::Group, new: &mut abi::Comm) -> Result<()> {
+fn create_part(t: &mut Token, comm: abi::Comm, group: abi::Group) -> Result<abi::Comm> {
     let group = {
         let state = t.lock();
         let group = state.groups.get(group)?;
@@ -103,7 +104,7 @@ fn create_part(t: &mut Token, comm: abi::Comm, group: abi::Group, new: &mut abi:
         let comm = state.comm(comm)?;
         (comm.is_inter(), comm.context_ids())
     };
-    *new = make(t, comm, count, |t, id| {
+    make(t, comm, count, |t, id| {
         let remote = if inter { Some(super::inter::swap_groups(t, comm, &group)?) } else { None };
         let faces_someone = remote.as_ref().is_none_or(|remote| remote.size() > 0);
         let Some(rank) = group.rank.filter(|_| faces_someone) else { return Ok(abi::COMM_NULL) };
@@ -118,8 +119,7 @@ fn create_part(t: &mut Token, comm: abi::Comm, group: abi::Group, new: &mut abi:
             part
         };
         open(t, part, Some(comm))
-    })?;
-    Ok(())
+    })
 }
 
 /// `MPI_Comm_create_group`: collective over the group alone.
@@ -214,24 +214,29 @@ pub(super) fn alike(
     t: &mut Token,
     comm: abi::Comm,
     new: &mut abi::Comm,
-    make: impl FnOnce(&mut Token, &mut abi::Comm) -> Result<()>,
+    make: impl FnOnce(&mut Token) -> Result<abi::Comm>,
 ) -> Result<()> {
     let agree_on = {
         let state = t.lock();
         state.comm(comm)?.hints.are_errors_uniform(true).then_some(state.agree_on)
     };
-    let made = make(t, new);
-    let Some(agree_on) = agree_on else { return made };
-    let is_here = made.is_ok() && *new != abi::COMM_NULL;
-    agree_on(t, comm, made).inspect_err(|_| {
-        if is_here {
-            // Others may have sent in its contexts, in vain.
-            t.lock().revoke(*new);
+    let made = make(t);
+    if let Some(agree_on) = agree_on
+        && let Err(error) = agree_on(t, comm, made.map(drop))
+    {
+        if let Ok(mut made) = made
+            && made != abi::COMM_NULL
+        {
+            // Others may have sent messages in its contexts that no call takes.
+            t.lock().revoke(made);
             // A callback's error would not replace the one that all have agreed on.
-            let _ = let_go(t, new);
+            let _ = let_go(t, &mut made);
         }
         *new = abi::COMM_NULL;
-    })
+        return Err(error);
+    }
+    *new = made?;
+    Ok(())
 }
 
 /// The tag that stands for a string tag (FNV-1a).
@@ -248,10 +253,7 @@ pub fn split(t: &mut Token, comm: abi::Comm, color: i32, key: i32, new: &mut abi
     if color < 0 && color != abi::UNDEFINED {
         return Err(Error::new(abi::ERR_ARG, "the colour is negative and not MPI_UNDEFINED"));
     }
-    alike(t, comm, new, |t, new| {
-        *new = split_by(t, comm, color, key)?;
-        Ok(())
-    })
+    alike(t, comm, new, |t| split_by(t, comm, color, key))
 }
 
 /// Splits by any colour; `MPI_UNDEFINED` takes part and gets nothing.

@@ -101,14 +101,15 @@ pub fn dist_graph_create(
         (size, edges, weights.is_some(), hints)
     };
     // Each edge goes to both its ends.
-    alike(t, comm, new, |t, new| {
+    alike(t, comm, new, |t| {
         let mut side = |end: usize| -> Result<Edges> {
             let (ranks, weights) = deal_out(t, comm, &edges, end)?.into_iter().unzip();
             Ok(Edges { ranks, weights: if weighted { weights } else { Vec::new() } })
         };
         let graph = DistGraph { incoming: side(1)?, outgoing: side(0)?, weighted };
-        *new = first_ranks(t, comm, size, Topology::DistGraph(graph))?;
-        give_hints(t, *new, &hints)
+        let new = first_ranks(t, comm, size, Topology::DistGraph(graph))?;
+        give_hints(t, new, &hints)?;
+        Ok(new)
     })
 }
 

@@ -29,21 +29,12 @@ pub fn create(
     tag: i32,
     new: &mut abi::Comm,
 ) -> Result<()> {
-    alike(t, local_comm, new, |t, new| {
-        *new = join_groups(t, local_comm, local_leader, peer_comm, remote_leader, tag)?;
-        Ok(())
-    })
+    let link = Link { comm: peer_comm, rank: remote_leader, tag };
+    alike(t, local_comm, new, |t| join_groups(t, local_comm, local_leader, link))
 }
 
-fn join_groups(
-    t: &mut Token,
-    local_comm: abi::Comm,
-    local_leader: i32,
-    peer_comm: abi::Comm,
-    remote_leader: i32,
-    tag: i32,
-) -> Result<abi::Comm> {
-    if tag < 0 {
+fn join_groups(t: &mut Token, local_comm: abi::Comm, local_leader: i32, link: Link) -> Result<abi::Comm> {
+    if link.tag < 0 {
         return Err(Error::new(abi::ERR_TAG, "the tag must be between 0 and MPI_TAG_UB"));
     }
     let (group, rank, errhandler, session) = {
@@ -57,7 +48,6 @@ fn join_groups(
         }
         (local.group.clone(), local.rank, local.errhandler, local.session)
     };
-    let link = Link { comm: peer_comm, rank: remote_leader, tag };
     let leader = local_leader as u32;
     let meeting = Meeting { local: local_comm, leader, link: (rank == leader).then_some(link) };
     let mut held = Vec::new();
@@ -390,10 +380,7 @@ fn part(t: &mut Token, comm: abi::Comm, (color, key): (i32, i32), id: u32) -> Re
 /// `MPI_Intercomm_merge`: the group that gives `high` comes second; on a tie the one whose first process has the
 /// smaller rank goes first, of different jobs that of the job with the smaller number.
 pub fn merge(t: &mut Token, comm: abi::Comm, high: i32, new: &mut abi::Comm) -> Result<()> {
-    alike(t, comm, new, |t, new| {
-        *new = union(t, comm, high)?;
-        Ok(())
-    })
+    alike(t, comm, new, |t| union(t, comm, high))
 }
 
 /// As [`merge`], for the library itself.

@@ -19,44 +19,37 @@ pub fn split_type(
     info: abi::Info,
     new: &mut abi::Comm,
 ) -> Result<()> {
-    alike(t, comm, new, |t, new| split_by_type(t, comm, split_type, key, info, new))
-}
-
-fn split_by_type(
-    t: &mut Token,
-    comm: abi::Comm,
-    split_type: i32,
-    key: i32,
-    info: abi::Info,
-    new: &mut abi::Comm,
-) -> Result<()> {
-    let (color, hints, is_inter) = {
-        let state = t.lock();
-        let is_inter = state.comm(comm)?.is_inter();
-        let hints = state.infos.hints(info)?;
-        let color = match split_type {
-            abi::COMM_TYPE_SHARED => sharing::colour(&state),
-            abi::COMM_TYPE_HW_GUIDED => guided(&state, &hints, false),
-            abi::COMM_TYPE_RESOURCE_GUIDED => guided(&state, &hints, true),
-            abi::COMM_TYPE_HW_UNGUIDED | abi::UNDEFINED => abi::UNDEFINED,
-            _ => return Err(Error::new(abi::ERR_ARG, "no such split type")),
+    alike(t, comm, new, |t| {
+        let (color, hints, is_inter) = {
+            let state = t.lock();
+            let is_inter = state.comm(comm)?.is_inter();
+            let hints = state.infos.hints(info)?;
+            let color = match split_type {
+                abi::COMM_TYPE_SHARED => sharing::colour(&state),
+                abi::COMM_TYPE_HW_GUIDED => guided(&state, &hints, false),
+                abi::COMM_TYPE_RESOURCE_GUIDED => guided(&state, &hints, true),
+                abi::COMM_TYPE_HW_UNGUIDED | abi::UNDEFINED => abi::UNDEFINED,
+                _ => return Err(Error::new(abi::ERR_ARG, "no such split type")),
+            };
+            (color, hints, is_inter)
         };
-        (color, hints, is_inter)
-    };
-    let shares = split_type == abi::COMM_TYPE_SHARED
-        || split_type != abi::UNDEFINED && hints.get(resources::TYPE_KEY) == Some(resources::SHARED_MEMORY);
-    *new = match is_inter {
-        true => {
-            let shared = sharing::colour_between(t, comm, if shares { color } else { abi::UNDEFINED })?;
-            split_by(t, comm, shared.unwrap_or(color), key)?
-        }
-        false if any_unguided(t, comm, split_type)? => unguided(t, comm, split_type, key, info)?,
-        false => match split_by(t, comm, color, key)? {
-            part if shares && part != abi::COMM_NULL => sharing::narrow(t, part)?,
-            part => part,
-        },
-    };
-    give_hints(t, *new, &hints)
+        let shares = split_type == abi::COMM_TYPE_SHARED
+            || split_type != abi::UNDEFINED
+                && hints.get(resources::TYPE_KEY) == Some(resources::SHARED_MEMORY);
+        let new = match is_inter {
+            true => {
+                let shared = sharing::colour_between(t, comm, if shares { color } else { abi::UNDEFINED })?;
+                split_by(t, comm, shared.unwrap_or(color), key)?
+            }
+            false if any_unguided(t, comm, split_type)? => unguided(t, comm, split_type, key, info)?,
+            false => match split_by(t, comm, color, key)? {
+                part if shares && part != abi::COMM_NULL => sharing::narrow(t, part)?,
+                part => part,
+            },
+        };
+        give_hints(t, new, &hints)?;
+        Ok(new)
+    })
 }
 
 /// The part that hints ask for (MPI-5.0 section 7.4.2): what shares a type of hardware, or a process set.

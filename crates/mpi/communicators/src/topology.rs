@@ -44,10 +44,7 @@ pub(super) fn attach(
     topology: Topology,
     new: &mut abi::Comm,
 ) -> Result<()> {
-    alike(t, comm, new, |t, new| {
-        *new = first_ranks(t, comm, size, topology)?;
-        Ok(())
-    })
+    alike(t, comm, new, |t| first_ranks(t, comm, size, topology))
 }
 
 /// As [`attach`], within a call whose end its processes agree on.
