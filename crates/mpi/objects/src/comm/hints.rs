@@ -18,11 +18,12 @@ const ASSERTIONS: [&str; 5] = [
 /// Which failures make calls on the communicator fail: those that they need, all of its processes, or all that are known (user-level
 /// failure mitigation, which is no part of MPI-5.0). The latter two revoke it.
 const RANGE: &str = "mpi_error_range";
-const RANGES: [&str; 3] = ["local", "group", "universe"];
 
 /// Which blocking calls end with the same error on all processes: none, those that make communicators, or all collectives.
 const UNIFORM: &str = "mpi_error_uniform";
-const UNIFORMS: [&str; 3] = ["local", "create", "coll"];
+/// The values of the hints that have some to choose from, the one in force without a choice first.
+const CHOICES: [(&str, [&str; 3]); 2] =
+    [(RANGE, ["local", "group", "universe"]), (UNIFORM, ["local", "create", "coll"])];
 
 /// The kinds of memory that may be used: the answer to what was asked for.
 pub const KINDS: &str = "mpi_memory_alloc_kinds";
@@ -57,11 +58,10 @@ impl Hints {
                 self.0.set(name, value);
             }
         }
-        if let Some(range) = given.get(RANGE).filter(|range| RANGES.contains(range)) {
-            self.0.set(RANGE, range);
-        }
-        if let Some(uniform) = given.get(UNIFORM).filter(|uniform| UNIFORMS.contains(uniform)) {
-            self.0.set(UNIFORM, uniform);
+        for (name, choices) in CHOICES {
+            if let Some(choice) = given.get(name).filter(|choice| choices.contains(choice)) {
+                self.0.set(name, choice);
+            }
         }
         if let Some(kinds) = given.get(ONLY_KINDS).filter(|kinds| are_known_kinds(kinds)) {
             self.0.set(ONLY_KINDS, kinds);
@@ -87,16 +87,12 @@ impl Hints {
     /// All hints in force, with those that were never given.
     pub fn in_force(&self, kinds: &str) -> Info {
         let mut all = self.0.clone();
-        for name in ASSERTIONS {
+        let usual = ASSERTIONS.map(|name| (name, "false"));
+        let chosen = CHOICES.map(|(name, [first, ..])| (name, first));
+        for (name, value) in usual.into_iter().chain(chosen) {
             if all.get(name).is_none() {
-                all.set(name, "false");
+                all.set(name, value);
             }
-        }
-        if all.get(RANGE).is_none() {
-            all.set(RANGE, RANGES[0]);
-        }
-        if all.get(UNIFORM).is_none() {
-            all.set(UNIFORM, UNIFORMS[0]);
         }
         all.set(KINDS, kinds);
         all
