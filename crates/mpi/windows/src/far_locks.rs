@@ -91,9 +91,9 @@ pub(super) fn lock(t: &mut Token, win: abi::Win, target: u32, exclusive: bool) -
     acquire(t, win, target, exclusive, holds)
 }
 
-/// How long a process waits for a lock before it asks whether a process that may hold it has ended. Longer than a wait lasts until it looks
-/// for losses (`waiting::LOOK`), that of the target itself among them.
-const TIMEOUT: Duration = Duration::from_millis(600);
+/// How long a process waits for a lock before it asks whether a process that may hold it has ended: long enough for a look for losses, that
+/// of the target itself among them.
+const TIMEOUT: Duration = engine::LOOK.saturating_add(Duration::from_millis(100));
 
 /// As [`lock`]; `holds`: past those that wait.
 fn acquire(t: &mut Token, win: abi::Win, target: u32, exclusive: bool, holds: bool) -> Result<()> {
