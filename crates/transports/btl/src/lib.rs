@@ -226,7 +226,7 @@ pub enum Event {
     /// The `get` or `put` with this cookie is complete; its bytes are in place.
     Done(u64),
     /// The `get` or `put` with this cookie failed and moved nothing that counts; use another protocol. A failed put may still be
-    /// stored, late, until its owner conceals the memory: it does so before it stores there what comes instead.
+    /// stored, late, until its owner conceals the memory: it does so before it stores the fragments that replace the put.
     Failed(u64),
     /// Nothing more will come from or reach this peer.
     PeerLost(Peer),

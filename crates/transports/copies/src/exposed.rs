@@ -13,7 +13,7 @@ pub struct Exposed {
     all: HashMap<(Peer, [u64; 3]), Memory>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Memory {
     /// Its runs, which are one message together.
     runs: Vec<UserMem>,
@@ -37,13 +37,8 @@ struct Seal {
 impl Exposed {
     /// `peer` may use `runs` by this key. Where it puts into it, the memory may be one that `is_sealed` in the end.
     pub fn add(&mut self, peer: Peer, key: RemoteKey, runs: Vec<UserMem>, is_sealed: bool) {
-        let seal = || is_sealed.then(Seal::default);
-        let memory = self.all.entry((peer, key.0)).or_insert_with(|| Memory {
-            runs: Vec::new(),
-            count: 0,
-            seal: None,
-        });
-        (memory.runs, memory.seal) = (runs, seal());
+        let memory = self.all.entry((peer, key.0)).or_default();
+        (memory.runs, memory.seal) = (runs, is_sealed.then(Seal::default));
         memory.count += 1;
     }
 

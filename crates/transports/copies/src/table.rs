@@ -71,7 +71,7 @@ impl Table {
         copy: Copy,
         begin: impl FnOnce(&Copy, u64) -> Result<(), Refusal>,
     ) -> Result<(), Refusal> {
-        let name = self.copies.begin(copy).ok_or(btl::Refusal::Busy)?;
+        let name = self.copies.begin(copy).ok_or(Refusal::Busy)?;
         let begun = self.copies.get(name).map_or(Ok(()), |copy| begin(copy, u64::from(name)));
         if begun.is_err() {
             self.copies.end(name);
