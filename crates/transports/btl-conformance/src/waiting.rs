@@ -287,12 +287,7 @@ pub fn a_sleeping_pair_talks<B: Btl + Send>(mut world: Endpoints<B>) {
     let done = &AtomicUsize::new(0);
     let run = move |end: &mut B, peer: Peer, first: bool| {
         talk(end, peer, first);
-        // What a transport has taken may still need its sender's turns to leave, also a second time.
-        done.fetch_add(1, Ordering::Release);
-        while done.load(Ordering::Acquire) < 2 {
-            poll(end);
-            platform::waiter::give_way();
-        }
+        poll_until_all_are_done(end, done, 2);
     };
     std::thread::scope(|scope| {
         let (one, other) = (&mut left[0], &mut right[0]);
@@ -301,58 +296,66 @@ pub fn a_sleeping_pair_talks<B: Btl + Send>(mut world: Endpoints<B>) {
     });
 }
 
+/// What a transport has taken may still need its sender's turns to leave, also a second time.
+fn poll_until_all_are_done<B: Btl>(end: &mut B, done: &AtomicUsize, all: usize) {
+    done.fetch_add(1, Ordering::Release);
+    while done.load(Ordering::Acquire) < all {
+        poll(end);
+        platform::waiter::give_way();
+    }
+}
+
 /// A thread for each endpoint sends to all others, and sleeps whenever there is nothing to do at the moment: all arrives once,
 /// whatever the endpoints do by timers of their own.
 pub fn sleeping_ranks_talk_to_all<B: Btl + Send>(mut world: Endpoints<B>) {
-    const ROUNDS: u64 = 40;
     let size = world.ends.len();
     let done = &AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for (me, end) in world.ends.iter_mut().enumerate() {
             scope.spawn(move || {
-                let others: Vec<usize> = (1..size).map(|step| (me + step) % size).collect();
-                let mut left = (0..ROUNDS).flat_map(|round| others.iter().map(move |&to| (round, to)));
-                let mut awaited: HashSet<(usize, u64)> =
-                    (0..ROUNDS).flat_map(|round| others.iter().map(move |&from| (from, round))).collect();
-                let mut next = left.next();
-                let mut turn = |end: &mut B| {
-                    let sent = next.is_some_and(|(round, to)| {
-                        let len = if to < 4 { 5000 } else { 5 }.min(end.limits(Peer(to as u32)).max_send);
-                        end.send(Peer(to as u32), &[round], &mut view(&mut fill(round, len))).is_ok()
-                    });
-                    if sent {
-                        next = left.next();
-                    }
-                    assert_eq!(end.next_event(), None);
-                    let message = take(end);
-                    let came = message.is_some();
-                    if let Some(message) = message {
-                        let (from, round) = (message.from.0 as usize, message.header[0]);
-                        assert!(awaited.remove(&(from, round)), "{round} from {from} at {me}");
-                        verify(round, 0, &message.payload);
-                    }
-                    (sent || came, next.is_none() && awaited.is_empty())
-                };
-                while !turn(end).1 {
-                    let Some(sleep) = end.arm() else {
-                        platform::waiter::give_way();
-                        continue;
-                    };
-                    let (happened, is_over) = turn(end);
-                    if !happened && !is_over && !end.must_arm_again() {
-                        sleep_on(sleep);
-                    }
-                    end.disarm();
-                }
-                // What a transport has taken may still need its sender's turns to leave.
-                done.fetch_add(1, Ordering::Release);
-                while done.load(Ordering::Acquire) < size {
-                    poll(end);
-                    platform::waiter::give_way();
-                }
+                talk_to_all(end, me, size);
+                poll_until_all_are_done(end, done, size);
             });
         }
     });
+}
+
+/// Sends to all others in turns, and takes what they send, asleep meanwhile.
+fn talk_to_all<B: Btl>(end: &mut B, me: usize, size: usize) {
+    const ROUNDS: u64 = 40;
+    let others: Vec<usize> = (1..size).map(|step| (me + step) % size).collect();
+    let each = || (0..ROUNDS).flat_map(|round| others.iter().map(move |&other| (round, other)));
+    let (mut left, mut awaited) = (each(), each().collect::<HashSet<_>>());
+    let mut next = left.next();
+    let mut turn = |end: &mut B| {
+        let sent = next.is_some_and(|(round, to)| {
+            let len = if to < 4 { 5000 } else { 5 }.min(end.limits(Peer(to as u32)).max_send);
+            end.send(Peer(to as u32), &[round], &mut view(&mut fill(round, len))).is_ok()
+        });
+        if sent {
+            next = left.next();
+        }
+        assert_eq!(end.next_event(), None);
+        let message = take(end);
+        let came = message.is_some();
+        if let Some(message) = message {
+            let (round, from) = (message.header[0], message.from.0 as usize);
+            assert!(awaited.remove(&(round, from)), "{round} from {from} at {me}");
+            verify(round, 0, &message.payload);
+        }
+        (sent || came, next.is_none() && awaited.is_empty())
+    };
+    while !turn(end).1 {
+        let Some(sleep) = end.arm() else {
+            platform::waiter::give_way();
+            continue;
+        };
+        let (happened, is_over) = turn(end);
+        if !happened && !is_over && !end.must_arm_again() {
+            sleep_on(sleep);
+        }
+        end.disarm();
+    }
 }
 
 /// Sends and receives in turns, in bursts of changing length.
