@@ -169,6 +169,14 @@ pub struct Memory {
     pub bounce_count: usize,
 }
 
+impl Memory {
+    /// Forgets those that have arrived in epochs that did not end: of a communicator that was revoked, or one of whose processes
+    /// failed. For the process that has claimed the area, before others learn of it.
+    pub fn clear_arrivals(&self) {
+        self.words[COUNTERS..][..DEPTH].iter().for_each(|Word(counter)| counter.store(0, Ordering::Relaxed));
+    }
+}
+
 /// An area as one of its processes sees it.
 #[derive(Debug)]
 pub struct Area {

@@ -49,10 +49,10 @@ impl Node {
     /// Takes a free area for `members` processes. One of them calls this and sends the others its name; the area of
     /// all ranks of the node is the first and needs no claim, see [`Node::area`].
     pub fn claim_area(&self, members: u32) -> Option<AreaName> {
-        let directory = self.segment.area_directory().iter().enumerate().skip(1);
-        directory
-            .into_iter()
-            .find_map(|(number, entry)| entry.claim(members).map(|base| AreaName { number, base }))
+        let mut directory = self.segment.area_directory().iter().enumerate().skip(1);
+        let claimed =
+            directory.find_map(|(number, entry)| entry.claim(members).map(|base| AreaName { number, base }));
+        claimed.inspect(|name| self.segment.area(name.number).clear_arrivals())
     }
 
     /// The area by its name, for `members`, this process among them; `None` if one is not on this node, or

@@ -84,6 +84,17 @@ fn no_rank_is_last_where_marks_differ() {
 }
 
 #[test]
+fn an_arrival_is_not_counted_among_the_next_members() {
+    let memory = shared(3);
+    let view = |members, me| Area::new(memory, members, me);
+    // The third of them calls no barrier any more.
+    assert!(!view(3, 0).arrive(5) && !view(3, 1).arrive(5));
+    memory.clear_arrivals();
+    let epoch = 5 + DEPTH as u64;
+    assert!(!view(2, 0).arrive(epoch) && view(2, 1).arrive(epoch));
+}
+
+#[test]
 fn a_slot_is_written_again_only_after_everyone_retired_it() {
     let memory = shared(2);
     let mut one = Area::new(memory, 2, 0);
