@@ -350,8 +350,9 @@ pub(super) fn make_under(
     if !matches!(made, Ok(new) if new != abi::COMM_NULL) {
         let mut state = t.lock();
         collectives::forget_log(&state, id, count);
-        if made.is_ok() || !state.failures.any {
-            state.contexts.release(id, count);
+        match made.is_ok() || !state.failures.any {
+            true => state.contexts.release(id, count),
+            false => state.contexts.abandon(id, count),
         }
     }
     made
@@ -375,8 +376,9 @@ pub fn free_inner(t: &mut Token, inner: abi::Comm) {
     let mut state = t.lock();
     if let Some(comm) = drop_from_table(&mut state, inner) {
         collectives::forget_log(&state, comm.context >> 1, 1);
-        if !state.is_broken(&comm) {
-            state.contexts.release(comm.context >> 1, 1);
+        match state.is_broken(&comm) {
+            true => state.contexts.abandon(comm.context >> 1, 1),
+            false => state.contexts.release(comm.context >> 1, 1),
         }
     }
 }
@@ -465,9 +467,8 @@ pub fn add_comm(state: &mut State, comm: Comm) -> Result<abi::Comm> {
 #[cold]
 pub fn revoke_if_late(state: &mut State, comm: abi::Comm) {
     let Some(found) = state.comms.find(comm) else { return };
-    let context = found.context;
     let is_late = found.hints.is_revoked_by_failure(true) && !state.failed_in(found).is_empty();
-    if state.failures.early.remove(&context) || is_late {
+    if state.failures.take_early(found) || is_late {
         state.revoke(comm);
         collectives::refuse(state, comm);
     }

@@ -8,10 +8,11 @@ use engine::{Advance, Operation};
 use pml::Done;
 
 use super::agreement::{Agreement, Party, Question, WORDS};
-use super::create::{NUMBERED, add_comm, copy_of, remove_comm};
+use super::create::{NUMBERED, add_comm, copy_of, remove_comm, revoke_if_late};
 use super::retire::reap_retired;
 use collectives::Running;
 use objects::attr::{Attributes, copy_all, forget};
+use objects::comm::contexts::IN_THE_MAKING;
 use objects::comm::hints::Hints;
 use objects::comm::library_tags::of_duplicate;
 use objects::comm::{Comm, Held};
@@ -81,7 +82,8 @@ fn begin(
     attributes: Attributes,
 ) -> Result<(abi::Comm, abi::Request)> {
     // Functions of the program have copied the attributes, and may have begun requests.
-    let copy = state.requests.check_room().and_then(|()| Ok(copy_of(state.comm(comm)?, 0, hints)));
+    let copy =
+        state.requests.check_room().and_then(|()| Ok(copy_of(state.comm(comm)?, IN_THE_MAKING, hints)));
     let new = match copy.and_then(|copy| add_comm(state, copy)) {
         Ok(new) => new,
         Err(error) => {
@@ -168,6 +170,9 @@ impl Duplicate {
         match self.agreement.hear(&mut state.contexts, &heard)? {
             Some(id) => {
                 state.comms.get_mut(self.new)?.set_context_id(id);
+                if state.failures.any {
+                    revoke_if_late(state, self.new);
+                }
                 self.ended = Some(Done { owner: self.parent.comm().0 as u32, ..EMPTY });
             }
             None => {

@@ -38,10 +38,12 @@ pub(super) fn reap_retired(state: &mut State) {
 
 fn dispose(state: &mut State, comm: abi::Comm) {
     if let Some(old) = remove_comm(state, comm) {
+        let (id, count) = (old.context >> 1, old.context_ids());
         if state.is_broken(&old) {
+            state.contexts.abandon(id, count);
             return;
         }
-        state.contexts.leave(old.context >> 1, old.context_ids());
+        state.contexts.leave(id, count);
         settle_contexts(state);
     }
 }

@@ -51,9 +51,9 @@ pub fn hear(state: &mut State, context: u32, from: Peer) {
     let is_concerned = |comm: &&objects::comm::Comm| comm.context == context;
     let here: Vec<_> =
         state.comms.iter().filter(is_concerned).map(|comm| (comm.handle, comm.contains(from))).collect();
-    // If there is none and its id is in use, it was freed.
-    if here.is_empty() && state.contexts.is_free(context >> 1, 1) {
-        state.failures.revoke_early(context);
+    // Its making may not have begun here, or may have its id already.
+    if here.is_empty() && !state.contexts.is_gone(context >> 1) {
+        state.failures.revoke_early(context, from);
     }
     here.into_iter().filter(|&(_, is_member)| is_member).for_each(|(comm, _)| spread(state, comm));
 }

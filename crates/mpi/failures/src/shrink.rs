@@ -14,6 +14,7 @@ use pml::Done;
 use crate::ballot::Ballot;
 use crate::decisions::{self, CallId, Decisions, Series};
 use crate::members::Members;
+use objects::comm::contexts::IN_THE_MAKING;
 use objects::comm::{Comm, Held};
 use objects::domain::Token;
 use objects::group::Group;
@@ -111,14 +112,10 @@ fn without(state: &State, comm: abi::Comm, id: u32, dead: &[u32]) -> Result<Comm
 fn placeholder(state: &State, comm: abi::Comm) -> Result<Comm> {
     let old = state.comm(comm)?;
     let alone = Arc::new(Group::new([state.me()].into(), state.me()));
-    let mut place = Comm::new(0, alone, 0, old.errhandler);
-    place.context = NOWHERE;
+    let mut place = Comm::new(IN_THE_MAKING, alone, 0, old.errhandler);
     place.peers = Arc::new([]);
     Ok(place)
 }
-
-/// The context of a communicator that has none yet.
-const NOWHERE: u32 = u32::MAX - 1;
 
 /// A communicator in the making.
 struct Shrinking {

@@ -3,11 +3,13 @@
 //! `known` only ever grows at its end, so the groups that `MPIX_Comm_get_failed` gives begin alike. What is agreed on counts only
 //! those that the launcher has `announced`: they have ended, and all learn of them. `survival` has what the state does with that.
 
-use std::collections::BTreeSet;
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use abi::Error;
 use btl::Peer;
+
+use crate::comm::Comm;
 
 /// Revoked contexts whose communicators are not there yet, at most: another process makes up which.
 const MOST_EARLY: usize = 4096;
@@ -25,8 +27,8 @@ pub struct Failures {
     pub announced: Vec<Peer>,
     /// Threads that wait should look, whatever for.
     pub(crate) has_news: bool,
-    /// Contexts that were revoked before their communicator was there.
-    pub early: BTreeSet<u32>,
+    /// Contexts that were revoked before their communicator was there, and by whose word.
+    early: VecDeque<(u32, Peer)>,
 }
 
 /// [`Failures::survives`], for code without the state.
@@ -39,12 +41,27 @@ impl Failures {
         SURVIVES.store(true, Ordering::Relaxed);
     }
 
-    /// A context was revoked whose communicator is being made here.
-    pub fn revoke_early(&mut self, context: u32) {
-        if self.early.len() < MOST_EARLY {
-            self.early.insert(context);
-            self.any = true;
+    /// A context was revoked, by the word of `from`, whose communicator is being made here; or was, and this process has freed it.
+    pub fn revoke_early(&mut self, context: u32, from: Peer) {
+        if self.early.contains(&(context, from)) {
+            return;
         }
+        if self.early.len() == MOST_EARLY {
+            self.early.pop_front();
+        }
+        self.early.push_back((context, from));
+        self.any = true;
+    }
+
+    /// Whether a communicator that is there now was revoked before. The word of a process that does not belong to it meant the one
+    /// that had its id before.
+    pub fn take_early(&mut self, comm: &Comm) -> bool {
+        let mut is_revoked = false;
+        self.early.retain(|&(context, from)| {
+            is_revoked |= context == comm.context && comm.contains(from);
+            context != comm.context
+        });
+        is_revoked
     }
 }
 
@@ -68,12 +85,31 @@ pub const UNACKNOWLEDGED: Error = Error::new(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::tables::error_handlers::Handler;
+    use crate::tables::groups::Group;
 
     #[test]
     fn contexts_that_another_process_makes_up_are_bounded() {
         let mut failures = Failures::default();
-        (0..2 * MOST_EARLY as u32).for_each(|context| failures.revoke_early(context));
+        (0..2 * MOST_EARLY as u32).for_each(|context| failures.revoke_early(context, Peer(1)));
         assert!(failures.any && failures.early.len() == MOST_EARLY);
+    }
+
+    #[test]
+    fn a_communicator_is_revoked_early_by_the_word_of_its_own_processes() {
+        let comm =
+            |id, members: &[u32]| Comm::new(id, Arc::new(Group::new(members.into(), 0)), 0, Handler::Return);
+        let mut failures = Failures::default();
+        for from in [1, 2, 1] {
+            failures.revoke_early(comm(5, &[0]).context, Peer(from));
+        }
+        assert!(!failures.take_early(&comm(6, &[0, 1])));
+        assert!(failures.take_early(&comm(5, &[0, 1])));
+        assert!(!failures.take_early(&comm(5, &[0, 2])), "the words are taken together");
+        failures.revoke_early(comm(5, &[0]).context, Peer(3));
+        assert!(!failures.take_early(&comm(5, &[0, 1])), "an earlier communicator was meant");
     }
 }

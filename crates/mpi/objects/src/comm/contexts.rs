@@ -3,8 +3,9 @@
 //! ```text
 //!            taken by a communicator
 //!   free ────────────────────────────► used ──► lingering: the communicator is gone, receives in its context are not
-//!     ▲  └── offered: a communicator in the making may get it                  │
-//!     └────────────────────────────────────────────────────────────────────────┘
+//!     ▲  └── offered: a communicator in the making may get it │                │
+//!     └───────────────────────────────────────────────────────│────────────────┘
+//!                                                             └──► abandoned, for good: calls on it have ended with errors
 //! ```
 //!
 //! How the members of a new communicator agree on an id is `communicators::agreement`'s.
@@ -15,6 +16,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Largest id. One bit of a message's context distinguishes the library's own messages from the program's; and the
 /// handle of a window has room for an id ([`crate::handle`]).
 const MAX: u32 = (1 << 26) - 2;
+/// What stands for the id of a communicator that is in the table and in the making.
+pub const IN_THE_MAKING: u32 = MAX + 2;
 /// Ids of `MPI_COMM_WORLD` and `MPI_COMM_SELF` lie below.
 const FIRST: u32 = 2;
 
@@ -29,6 +32,8 @@ pub struct Contexts {
     makings: Arc<Mutex<Makings>>,
     /// Used ids whose communicator is gone.
     lingering: BTreeSet<u32>,
+    /// Used ids that no communicator gets again.
+    abandoned: BTreeSet<u32>,
     /// Largest id.
     max: u32,
 }
@@ -112,6 +117,7 @@ impl Contexts {
             takings: 0,
             makings: Arc::default(),
             lingering: BTreeSet::new(),
+            abandoned: BTreeSet::new(),
             max: MAX,
         }
     }
@@ -186,6 +192,17 @@ impl Contexts {
         self.lingering.extend(id..id + count);
     }
 
+    /// The communicator of these ids is gone, and its processes may still revoke it or have sent messages in its contexts that no call
+    /// takes any more: no other one gets them.
+    pub fn abandon(&mut self, id: u32, count: u32) {
+        self.abandoned.extend(id..id + count);
+    }
+
+    /// Whether an id is used, and the communicator that had it is gone.
+    pub fn is_gone(&self, id: u32) -> bool {
+        self.lingering.contains(&id) || self.abandoned.contains(&id)
+    }
+
     /// Whether ids may be free that are not known to be.
     pub fn has_lingering(&self) -> bool {
         !self.lingering.is_empty()
@@ -245,5 +262,17 @@ mod tests {
         assert!(!contexts.is_free(5, 1) && contexts.is_free(6, 1) && contexts.has_lingering());
         contexts.settle(&[].into());
         assert!(contexts.is_free(5, 1) && !contexts.has_lingering());
+    }
+
+    #[test]
+    fn an_abandoned_id_is_gone_and_never_free() {
+        let mut contexts = Contexts::new();
+        contexts.take(5, 2);
+        assert!(!contexts.is_gone(5));
+        contexts.abandon(5, 1);
+        contexts.leave(6, 1);
+        assert!(contexts.is_gone(5) && contexts.is_gone(6));
+        contexts.settle(&[].into());
+        assert!(contexts.is_gone(5) && !contexts.is_gone(6) && !contexts.is_free(5, 1));
     }
 }
