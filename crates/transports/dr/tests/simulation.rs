@@ -1,11 +1,16 @@
 //! Two processes and the paths between them, on virtual time, with faults that follow from a seed.
 
+use std::ops::Range;
+
 use dr::{Config, PathConfig, PathState};
 use dr_mock::{Cut, Faults, MILLISECOND, SECOND, World, frames_of};
 
-/// Seeds of each test. The long form of the suite sets more.
-fn seeds() -> u64 {
-    std::env::var("DR_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(60)
+/// Number of seeds of each test, or FROM..TO. The long form of the suite sets more.
+fn seeds() -> Range<u64> {
+    let set = std::env::var("DR_SEEDS").unwrap_or("60".into());
+    let (from, to) = set.split_once("..").unwrap_or(("0", &set));
+    let number = |text: &str| text.parse().expect("DR_SEEDS is N or FROM..TO");
+    number(from)..number(to)
 }
 
 fn host(max: usize) -> PathConfig {
@@ -31,7 +36,7 @@ fn bad(seed: u64) -> Faults {
 /// Everything arrives once, unharmed, whatever the paths do.
 #[test]
 fn all_arrives_once_whatever_the_paths_do() {
-    for seed in 0..seeds() {
+    for seed in seeds() {
         let count = 1 + seed as usize % 4;
         let paths: Vec<PathConfig> = (0..count)
             .map(|at| if (seed as usize + at).is_multiple_of(2) { datagrams(1400) } else { host(4000) })
@@ -68,7 +73,7 @@ fn every_damaged_bit_of_a_frame_is_repaired() {
 /// A path is cut in one direction, or both, and comes back: the other one takes over, and the first one returns.
 #[test]
 fn another_path_takes_over_and_the_first_one_returns() {
-    for seed in 0..seeds() {
+    for seed in seeds() {
         for directions in [[true, true], [true, false], [false, true]] {
             let cut = Cut { path: 0, from: 5 * MILLISECOND, to: 8 * SECOND, directions };
             let faults = Faults { cuts: vec![cut], ..Faults::default() };
@@ -89,7 +94,7 @@ fn another_path_takes_over_and_the_first_one_returns() {
 /// A path that goes and comes, with periods near those of the protocol.
 #[test]
 fn a_path_that_flaps_loses_nothing() {
-    for seed in 0..seeds() / 5 {
+    for seed in seeds().step_by(5) {
         for period in [2, 20, 50, 200, 900, 1100].map(|period| period * MILLISECOND) {
             let cut = |at: u64| Cut {
                 path: 0,
@@ -124,7 +129,7 @@ fn all_paths_down_for_a_while() {
 /// 10 s first: no path is suspected, nothing is handed up twice, and both know in the end that all was delivered.
 #[test]
 fn the_last_acknowledgements_may_be_lost_or_late() {
-    for seed in 0..seeds() {
+    for seed in seeds() {
         for (directions, busy) in
             [([true, false], 0), ([false, true], 0), ([true, true], 0), ([false, false], 10 * SECOND)]
         {
