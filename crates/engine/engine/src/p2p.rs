@@ -184,6 +184,11 @@ impl P2p {
         on_layer!(&self.layer, layer => layer.idle()) && self.active.idle()
     }
 
+    /// Whether all that was sent has left, or waits for peers alone that have left; see [`Farewells::is_flushed`].
+    pub fn is_flushed(&self) -> bool {
+        self.farewells.is_flushed(&self.bml, self.peers.next().0)
+    }
+
     /// Sends a farewell to all peers that would miss this process, as far as there is room; whether it may end now. To
     /// be called again, between polls, until it may.
     pub fn leave(&mut self) -> bool {

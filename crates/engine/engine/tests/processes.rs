@@ -264,7 +264,7 @@ fn program(bml: Bml, rank: usize, count: usize) {
         &mut t,
         How::Active,
         |_: &mut State| engine::Reason::outside(),
-        |state: &mut State| (state.p2p.idle() && state.p2p.bml.is_flushed()).then_some(()),
+        |state: &mut State| (state.p2p.idle() && state.p2p.is_flushed()).then_some(()),
     );
     let state = t.lock();
     assert_eq!((state.p2p.strays(), state.p2p.active().bad_frames()), (0, 0));

@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use abi::{Error, Result};
-use btl::Btl;
 use ffi::StrOut;
 
 use crate::facts::FACTS;
@@ -262,7 +261,7 @@ fn flush_buffers(t: &mut Token) {
 
 /// Waits until nothing that this process has begun depends on it any more.
 fn settle(t: &mut Token) {
-    wait_actively(t, |state| (state.p2p.idle() && state.p2p.bml.is_flushed()).then_some(()));
+    wait_actively(t, |state| (state.p2p.idle() && state.p2p.is_flushed()).then_some(()));
 }
 
 /// Lets everything that this process started reach its peers, and announces that it leaves: its end is no loss then. It

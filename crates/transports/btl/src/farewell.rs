@@ -82,10 +82,19 @@ impl Farewells {
     /// Whether this process may end: the peers below `count` know what [`Farewells::advance`] had to send, and all that
     /// was sent reaches those that are still there, or that can be reached all the same.
     pub fn may_end<B: Btl>(&mut self, btl: &mut B, count: u32) -> bool {
-        let all_know = self.advance(btl, count);
+        self.advance(btl, count) && !self.owes(btl, count)
+    }
+
+    /// Whether all that was sent has left as far as this process's work is concerned, or waits for peers alone that have left: one that
+    /// has ended since acknowledges nothing.
+    pub fn is_flushed<B: Btl>(&self, btl: &B, count: u32) -> bool {
+        btl.is_flushed() || !self.owes(btl, count)
+    }
+
+    /// Whether a peer below `count` is to get something yet that is still there, or that can be reached all the same.
+    fn owes<B: Btl>(&self, btl: &B, count: u32) -> bool {
         let takes = |peer| !self.has_left(peer) || btl.reaches_away(peer);
-        let is_owed = |peer| btl.reaches(peer) && takes(peer) && btl.owes(peer);
-        all_know && !(0..count).map(Peer).any(is_owed)
+        (0..count).map(Peer).any(|peer| btl.reaches(peer) && takes(peer) && btl.owes(peer))
     }
 
     /// Takes a frame of [`Class::Farewell`].
