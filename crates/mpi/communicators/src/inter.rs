@@ -1,5 +1,6 @@
 //! Inter-communicators (MPI-5.0 section 7.6): two groups whose leaders exchange words for them.
 
+use std::cell::Cell;
 use std::ffi::CStr;
 use std::sync::Arc;
 
@@ -9,8 +10,8 @@ use btl::Peer;
 use super::acquaint::{self, Encounter, MOST, Side, identities, text_of, words_of};
 use super::agreement::{Party, Question, WORDS};
 use super::create::{
-    agree_by, alike, answer, chosen, drop_from_table, free, give_hints, make, make_under, open, over_group,
-    string_tag,
+    agree_by, alike, answer, chosen, drop_from_table, free, give_hints, let_go, make, make_under, open,
+    over_group, string_tag,
 };
 use collectives::{Swap, gather_words, share_words, swap_words, tell_words};
 use objects::comm::Comm;
@@ -49,7 +50,7 @@ fn join_groups(t: &mut Token, local_comm: abi::Comm, local_leader: i32, link: Li
         (local.group.clone(), local.rank, local.errhandler, local.session)
     };
     let leader = local_leader as u32;
-    let meeting = Meeting { local: local_comm, leader, link: (rank == leader).then_some(link) };
+    let meeting = Meeting::of(local_comm, leader, (rank == leader).then_some(link));
     let mut held = Vec::new();
     let made = meeting.members(t, group.members(), &mut held).and_then(|(members, party)| {
         let me = t.lock().me();
@@ -66,7 +67,7 @@ fn join_groups(t: &mut Token, local_comm: abi::Comm, local_leader: i32, link: Li
         })
     });
     t.lock().p2p.release(&held);
-    made
+    meeting.conclude(t, made)
 }
 
 /// The inter-communicator of an intra-communicator and a group of another job, which its processes have met in this
@@ -90,16 +91,17 @@ pub fn between(
         false => None,
     };
     let link = bridge.map(|bridge| Link::over(bridge, encounter));
-    let meeting = Meeting { local, leader, link };
+    let meeting = Meeting::of(local, leader, link);
     let id = meeting.agree(t, Party::of(&[encounter.id]), 2);
     if let Some(bridge) = bridge {
         drop_from_table(&mut t.lock(), bridge);
     }
-    make_under(t, id?, 2, |t, id| {
+    let made = make_under(t, id?, 2, |t, id| {
         let mut comm = Comm::new(id, group, rank, errhandler);
         comm.make_inter(remote);
         open(t, comm, None)
-    })
+    });
+    meeting.conclude(t, made)
 }
 
 /// This leader does not go on to [`between`], or has left it with an error: the other one, `far`, does not wait for it.
@@ -192,16 +194,40 @@ struct Meeting {
     leader: u32,
     /// The leader has one.
     link: Option<Link>,
+    /// Why the leader's group has not got what the leaders have swapped last.
+    unshared: Cell<Option<Error>>,
 }
 
 impl Meeting {
+    fn of(local: abi::Comm, leader: u32, link: Option<Link>) -> Meeting {
+        Meeting { local, leader, link, unshared: Cell::new(None) }
+    }
+
+    /// The other group may have what this leader has made and its own group has not: it is revoked for all that have it, since none of
+    /// this group would answer in it.
+    fn conclude(&self, t: &mut Token, made: Result<abi::Comm>) -> Result<abi::Comm> {
+        let (Some(error), Ok(mut new)) = (self.unshared.take(), made) else { return made };
+        {
+            let mut state = t.lock();
+            (state.revoke_for_all)(&mut state, new);
+        }
+        let_go(t, &mut new)?;
+        Err(error)
+    }
+
     /// Swaps words with the other group; all of the group give words of the same length.
     ///
     /// # Errors
     /// The leader's, or that of the other one, for all alike.
     fn swap(&self, t: &mut Token, words: &[u64], answer: &mut [u64]) -> Result<()> {
-        // Before the words an error class, or 0.
-        let mut heard = vec![0; 1 + answer.len()];
+        let mut heard = self.swap_as_leader(t, words, answer.len());
+        share_words(t, self.local, self.leader, &mut heard)?;
+        take_heard(&heard, answer)
+    }
+
+    /// What the leader gets of the other one: before `count` words an error class, or 0.
+    fn swap_as_leader(&self, t: &mut Token, words: &[u64], count: usize) -> Vec<u64> {
+        let mut heard = vec![0; 1 + count];
         if let Some(link) = self.link {
             let mut ours = [&[0], words].concat();
             let swapped = swap_words(t, link.comm, link.rank, Swap::Leaders(link.tag), &mut ours, &mut heard);
@@ -209,14 +235,7 @@ impl Meeting {
                 heard[0] = error.class as u64;
             }
         }
-        share_words(t, self.local, self.leader, &mut heard)?;
-        let (class, words) = heard.split_at(1);
-        if class[0] != 0 {
-            let class = i32::try_from(class[0]).unwrap_or(abi::ERR_OTHER);
-            return Err(Error::new(class, "the other group, or the way to it, has failed"));
-        }
-        answer.copy_from_slice(words);
-        Ok(())
+        heard
     }
 
     /// What stands for this group: its leader, and the communicator and the tag by which it meets the other one.
@@ -275,15 +294,34 @@ impl Meeting {
         Ok(())
     }
 
-    /// Context ids that are free in both groups.
+    /// Context ids that are free in both groups. The leader has those that the other one has, also where its own group has them not:
+    /// [`Meeting::conclude`].
     fn agree(&self, t: &mut Token, party: Party, count: u32) -> Result<u32> {
         agree_by(t, party, count, |t, question| {
+            self.unshared.take().map_or(Ok(()), Err)?;
             let ours = Question { words: answer(t, self.local, question)?, ..question };
+            let mut heard = self.swap_as_leader(t, &ours.words, WORDS);
+            let shared = share_words(t, self.local, self.leader, &mut heard);
+            match self.link {
+                Some(_) => self.unshared.set(shared.err()),
+                None => shared?,
+            }
             let mut theirs = [0; WORDS];
-            self.swap(t, &ours.words, &mut theirs)?;
+            take_heard(&heard, &mut theirs)?;
             Ok(ours.with(&theirs).words)
         })
     }
+}
+
+/// Takes the words of [`Meeting::swap_as_leader`].
+fn take_heard(heard: &[u64], answer: &mut [u64]) -> Result<()> {
+    let (class, words) = heard.split_at(1);
+    if class[0] != 0 {
+        let class = i32::try_from(class[0]).unwrap_or(abi::ERR_OTHER);
+        return Err(Error::new(class, "the other group, or the way to it, has failed"));
+    }
+    answer.copy_from_slice(words);
+    Ok(())
 }
 
 const STRANGE: Error = Error::new(abi::ERR_OTHER, "the other group names processes that are not known");

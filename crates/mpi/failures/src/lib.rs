@@ -31,7 +31,7 @@ use objects::wait::wait_for;
 
 pub use agree::{agree, iagree};
 pub use known::{ack_failed, failure_ack, failure_get_acked, get_failed};
-pub use revoke::{is_revoked, revoke};
+pub use revoke::{is_revoked, revoke, revoke_for_all};
 pub use serve::Serve;
 pub use shrink::{ishrink, shrink};
 pub use uniform::agree_on;

@@ -17,7 +17,7 @@ use objects::state::State;
 pub fn revoke(t: &mut Token, comm: abi::Comm) -> Result<()> {
     let mut state = t.lock();
     state.comm(comm)?;
-    spread(&mut state, comm);
+    revoke_for_all(&mut state, comm);
     Ok(())
 }
 
@@ -29,7 +29,7 @@ pub fn is_revoked(t: &mut Token, comm: abi::Comm, flag: &mut i32) -> Result<()> 
 }
 
 /// Revokes a communicator here, and passes that on if it is new.
-fn spread(state: &mut State, comm: abi::Comm) {
+pub fn revoke_for_all(state: &mut State, comm: abi::Comm) {
     if !state.revoke(comm) {
         return;
     }
@@ -55,7 +55,7 @@ pub fn hear(state: &mut State, context: u32, from: Peer) {
     if here.is_empty() && !state.contexts.is_gone(context >> 1) {
         state.failures.revoke_early(context, from);
     }
-    here.into_iter().filter(|&(_, is_member)| is_member).for_each(|(comm, _)| spread(state, comm));
+    here.into_iter().filter(|&(_, is_member)| is_member).for_each(|(comm, _)| revoke_for_all(state, comm));
 }
 
 /// The launcher has announced a failure: the ring around it is closed.
@@ -69,7 +69,7 @@ pub fn has_failed(state: &mut State, peer: Peer) {
 pub fn in_range(state: &mut State, peer: Peer) {
     let is_concerned = |comm: &&objects::comm::Comm| comm.hints.is_revoked_by_failure(comm.contains(peer));
     let concerned: Vec<abi::Comm> = state.comms.iter().filter(is_concerned).map(|comm| comm.handle).collect();
-    concerned.into_iter().for_each(|comm| spread(state, comm));
+    concerned.into_iter().for_each(|comm| revoke_for_all(state, comm));
 }
 
 /// The members that lie powers of two away, and the next ones that live.

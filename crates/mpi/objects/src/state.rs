@@ -48,6 +48,8 @@ pub struct State {
     pub on_loss: fn(&mut State, Peer),
     /// What the failure of a rank amounts to, once the launcher has announced it.
     pub on_failure: fn(&mut State, Peer),
+    /// Revokes a communicator for all its processes.
+    pub revoke_for_all: fn(&mut State, abi::Comm),
     /// Agrees with all processes of a communicator on the error with which a call ends.
     pub agree_on: fn(&mut engine::Token<State>, abi::Comm, abi::Result<()>) -> abi::Result<()>,
     /// What follows every wait, while a tool has callbacks.
@@ -139,6 +141,7 @@ impl State {
             due: VecDeque::new(),
             on_loss: |_, _| {},
             on_failure: |_, _| {},
+            revoke_for_all: |_, _| {},
             agree_on: |_, _, own| own,
             after_wait: None,
             algorithms: Default::default(),

@@ -116,6 +116,7 @@ fn join(t: &mut Token) {
     state.classes = crate::transport::classes();
     state.on_loss = crate::lost::peer_lost;
     state.on_failure = failures::rank_failed;
+    state.revoke_for_all = failures::revoke_for_all;
     state.agree_on = failures::agree_on;
     let opened = crate::transport::open(&mut job, &state.params.values);
     let (node, p2p) = opened.unwrap_or_else(|error| give_up(&error.0));
