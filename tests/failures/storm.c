@@ -251,8 +251,10 @@ int main(int argc, char **argv) {
         MPI_Comm_size(comm, &count);
         at = 0;
     }
-    /* No more dies. */
+    /* No more dies, and none has that was not to. */
     int code = call(comm), rank;
+    if (count != size - deaths)
+        check(0, "those that live", count);
     MPI_Comm_rank(comm, &rank);
     all_good(comm, code == MPI_SUCCESS, argc > 1 ? argv[1] : "");
     MPI_Comm_free(&comm);

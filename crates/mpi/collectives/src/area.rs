@@ -140,7 +140,8 @@ pub(super) fn get(
             "a process gave less data to a collective than others expect",
         ));
     }
-    let refused = Error::new(abi::ERR_OTHER, "the memory of a process of this node cannot be read any more");
+    let refused =
+        Error::new(abi::ERR_PROC_ABORTED, "the memory of a process of this node cannot be read any more");
     area.node().read(peer, address.wrapping_add_signed(offset), into).map_err(|_| refused)
 }
 

@@ -54,7 +54,7 @@ pub(super) fn may_share(state: &State, comm: &Comm) -> bool {
     let Some(node) = state.node.as_ref().filter(|_| state.params.tuned.areas) else { return false };
     let me = state.me();
     let here = |&peer: &u32| peer == me || node.reaches(btl::Peer(peer));
-    !comm.is_inter() && comm.size() > 1 && comm.peers.iter().all(here)
+    !comm.is_inter() && comm.size() > 1 && comm.addressed().iter().all(here)
 }
 
 /// Whether rounds of a persistent call are faster in an area of their own than by messages, which leave at once up to the eager

@@ -19,7 +19,7 @@ fn open_area(state: &mut State, comm: abi::Comm, name: AreaName) {
     let State { tables, comms, node, params, .. } = state;
     let Ok(comm) = comms.get_mut(comm) else { return };
     let node = node.as_ref().filter(|_| params.tuned.areas);
-    let members: Vec<btl::Peer> = comm.peers.iter().map(|&peer| btl::Peer(peer)).collect();
+    let members: Vec<btl::Peer> = comm.addressed().iter().map(|&peer| btl::Peer(peer)).collect();
     if members.len() > 1 {
         let kept = kept::of(tables, comm);
         kept.area = node.and_then(|node| node.area(name, &members, me)).map(Box::new);

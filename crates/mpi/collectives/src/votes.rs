@@ -116,8 +116,9 @@ fn vote_on_direct(t: &mut Token, comm: abi::Comm) -> Result<()> {
         let found = comms.get_mut(comm)?;
         // Until the vote is over nothing is read directly, the vote itself included.
         kept::of(tables, found).direct = Some(false);
-        node.as_ref()
-            .is_some_and(|node| found.peers.iter().all(|&peer| peer == me || node.can_read(btl::Peer(peer))))
+        node.as_ref().is_some_and(|node| {
+            found.addressed().iter().all(|&peer| peer == me || node.can_read(btl::Peer(peer)))
+        })
     };
     let mut all_able = [u64::from(able)];
     reduce(t, comm, &mut all_able, abi::MIN)?;
@@ -154,7 +155,7 @@ fn own_area(t: &mut Token, comm: abi::Comm) -> Result<Option<Box<NodeArea>>> {
         let state = t.lock();
         let found = state.comm(comm)?;
         let Some(node) = state.node.clone() else { return Ok(None) };
-        let members: Vec<Peer> = found.peers.iter().map(|&peer| Peer(peer)).collect();
+        let members: Vec<Peer> = found.addressed().iter().map(|&peer| Peer(peer)).collect();
         (node, members, Peer(state.me()), found.rank == 0, state.params.tuned.persistent_areas)
     };
     let made = if leads { node.create_area(&members, me, most) } else { None };

@@ -138,7 +138,7 @@ impl Exchange {
         (described, views): (bool, Option<Views>),
         description: Vec<u64>,
     ) -> Option<Exchange> {
-        let peers = state.comm(comm).ok()?.peers.clone();
+        let peers = state.comm(comm).ok()?.group.peers();
         let place_of = |peer: u32| state.node.as_ref().and_then(|node| node.place_of(Peer(peer)));
         let near = peers.iter().map(|&peer| place_of(peer).is_some()).collect();
         let view = transfer.access.view().clone();
@@ -396,7 +396,7 @@ pub(super) fn reaches_near(state: &mut State, fh: abi::File) -> Result<bool> {
     if let Some(reaches) = file.reaches {
         return Ok(reaches);
     }
-    let (me, peers) = (state.me(), state.comm(file.comm)?.peers.clone());
+    let (me, peers) = (state.me(), state.comm(file.comm)?.group.peers());
     let reaches = state.node.as_ref().is_some_and(|node| {
         let near = |peer: &&u32| **peer != me && node.place_of(Peer(**peer)).is_some();
         node.has_single_copy() && peers.iter().filter(near).all(|&peer| node.can_read(Peer(peer)))

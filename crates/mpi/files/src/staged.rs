@@ -87,7 +87,7 @@ pub(super) fn start(stage: &Arc<Stage>, storage: &Arc<Posix>) {
 pub(super) fn set_up(state: &mut State, fh: abi::File, stage: Option<Arc<Stage>>) -> Result<()> {
     let file = file_of(state, fh)?;
     let comm = state.comm(file.comm)?;
-    let (context, peers) = (comm.context, comm.peers.clone());
+    let (context, peers) = (comm.context, comm.group.peers());
     let file = FILES.get_mut(&mut state.tables).get_mut(fh)?;
     let Some(stage) = stage else { return Ok(()) };
     file.staged = Some(Staged { stage: stage.clone(), context, away: None });
@@ -187,7 +187,7 @@ fn drain_away(t: &mut Token, fh: abi::File) -> Result<()> {
         let ranks = (0..plan.aggregators())
             .map(|index| plan.process(index))
             .filter(|&rank| rank != u64::from(comm.rank));
-        (context, ranks.map(|rank| Peer(comm.peers[rank as usize])).collect::<Vec<Peer>>())
+        (context, ranks.map(|rank| Peer(comm.addressed()[rank as usize])).collect::<Vec<Peer>>())
     };
     for peer in peers {
         ask(t, peer, DRAIN, [u64::from(context), 0, 0])?;
@@ -301,7 +301,7 @@ fn holder(t: &mut Token, fh: abi::File, rank: i32) -> Result<(Holder, Arc<Posix>
     let file = file_of(&state, fh)?;
     let comm = state.comm(file.comm)?;
     let wrong = Error::new(abi::ERR_RANK, "no process of that rank has the file open");
-    let peer = usize::try_from(rank).ok().and_then(|rank| comm.peers.get(rank)).ok_or(wrong)?;
+    let peer = usize::try_from(rank).ok().and_then(|rank| comm.addressed().get(rank)).ok_or(wrong)?;
     let holder = match &file.staged {
         None => Holder::None,
         Some(staged) if comm.rank == rank as u32 => Holder::Own(staged.stage.clone()),

@@ -167,7 +167,7 @@ fn send_to_all(
 fn addressee(comm: &Communicator, kept: &CollState, i: usize, tag: i32) -> Option<SendTo> {
     let rank = (*kept.neighbours()?.destinations.get(i)?)?;
     Some(SendTo {
-        peer: btl::Peer(comm.peers[rank as usize]),
+        peer: btl::Peer(comm.addressed()[rank as usize]),
         context: comm.context | 1,
         source: comm.rank,
         tag,
@@ -183,7 +183,7 @@ fn awaited(state: &State, comm: &Communicator, i: usize, tag: i32) -> Option<Pat
         context: comm.context | 1,
         source: rank as i32,
         tag,
-        peer: Some(btl::Peer(comm.peers[rank as usize])),
+        peer: Some(btl::Peer(comm.addressed()[rank as usize])),
         owner: comm.handle.0 as u32,
     })
 }

@@ -430,7 +430,7 @@ impl Exchange {
         let copied = self.node.as_deref().map(|node| copy(node, peer, address));
         if !matches!(copied, Some(Ok(()))) {
             self.fail(Error::new(
-                abi::ERR_OTHER,
+                abi::ERR_PROC_ABORTED,
                 "the memory of a process of this node cannot be reached any more",
             ));
         }

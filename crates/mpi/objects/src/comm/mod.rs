@@ -59,7 +59,7 @@ pub struct Comm {
     pub session: Option<abi::Session>,
     /// The communicator of which it is made, until it is.
     pub parent: Option<abi::Comm>,
-    /// A process has revoked it: nothing is in `peers` any more.
+    /// A process has revoked it: nothing is in `peers` any more. What a call that is under way needs of them is in `addressed`.
     pub is_revoked: bool,
     /// Failures that the program has acknowledged, of those that are known.
     pub acknowledged: usize,
