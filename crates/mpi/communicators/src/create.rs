@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use abi::{Error, Result};
 
+use super::acquaint::identities;
 use super::agreement::{Agreement, Party, Question, WORDS};
 use super::retire::{reap_retired, retire};
 use collectives::{gather_words, reduce_words};
@@ -161,6 +162,7 @@ pub(crate) fn over_group(
     let rehearsal = {
         let mut state = t.lock();
         let new = state.comms.add(Comm::new(context >> 1, group.clone(), rank, Handler::Return))?;
+        let tag = tag_of_group(&state, group, tag);
         collectives::start_apart(&mut state, new, tag)?;
         new
     };
@@ -172,6 +174,17 @@ pub(crate) fn over_group(
         comm.session = session;
         open(t, comm, None)
     })
+}
+
+/// The tag of a group's messages in a borrowed context. Where the job goes on after failures the group is a part of it: messages of
+/// a making that has failed are no others', since the group of the next one under the program's tag is without the dead.
+fn tag_of_group(state: &State, group: &Group, tag: i32) -> i32 {
+    // Processes of another job may belong to one that does not go on.
+    let is_own = |&peer: &u32| peer < state.p2p.peers().own_size();
+    if !state.failures.survives || !group.members().iter().all(is_own) {
+        return tag;
+    }
+    tag ^ (Party::of(&identities(state, group.members())).word() >> 33) as i32
 }
 
 /// `MPI_Comm_create_from_group`
