@@ -175,6 +175,34 @@ mod reliable_over_vader {
     btl_conformance::suite!(world);
 }
 
+/// A process that comes late to MPI finds acknowledgements that came in time: nothing is lost, and nothing leaves again.
+#[test]
+fn what_has_arrived_is_no_loss() {
+    use btl_dr::{Dr, DrParams, FaultPlan};
+    let vaders = (0..).zip(common::attach_all(2, &VaderParams::default()));
+    let mut ends: Vec<Dr<Bml>> = vaders
+        .map(|(rank, vader)| {
+            let transports = Transports { vader: Some(vader), ..Transports::default() };
+            let table = Bml::new(Peer(rank), 2, None, transports).unwrap();
+            Dr::new(table, (Peer(rank), 5), 2, &DrParams::default(), &FaultPlan::default()).unwrap()
+        })
+        .collect();
+    let word = [u64::from(btl::Class::Test.byte(0))];
+    for _ in 0..10 {
+        let mut nothing = UserMem::EMPTY;
+        ends[0].send(Peer(1), &word, &mut nothing).unwrap();
+        let arrival = (0..1_000_000).find_map(|_| ends[1].next_arrival()).expect("a frame");
+        ends[1].release(arrival);
+        ends[1].arm();
+        ends[1].disarm();
+        // Longer than an acknowledgement takes within a host.
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    assert!(ends[0].next_arrival().is_none());
+    let counts = ends[0].counts();
+    assert_eq!((counts.sent, counts.resent, counts.timeouts), (10, 0, 0));
+}
+
 mod reliable_over_tcp {
     use super::*;
     fn world() -> Endpoints<Bml> {

@@ -41,6 +41,12 @@ impl<B: Ways + 'static> Join for Joining<B> {
         ),
         Variable::new("btl_dr_duplicates", Sum, |dr| dr.counts().duplicates, "Frames that arrived once more"),
         Variable::new(
+            "btl_dr_timeouts",
+            Sum,
+            |dr| dr.counts().timeouts,
+            "Times that frames were unanswered for so long that they counted as lost, by no word of the peer",
+        ),
+        Variable::new(
             "btl_dr_falls",
             Sum,
             |dr| dr.counts().falls,

@@ -148,6 +148,7 @@ impl<B: Ways> Dr<B> {
             bad_payloads: sum.bad_payloads + one.bad_payloads,
             duplicates: sum.duplicates + one.duplicates,
             nonsense: sum.nonsense + one.nonsense,
+            timeouts: sum.timeouts + one.timeouts,
             falls: sum.falls + one.falls,
         })
     }
@@ -193,7 +194,8 @@ impl<B: Ways> Dr<B> {
         }
     }
 
-    fn pump(&mut self, peer: Peer, now: Time) {
+    /// Lets leave what is due to a peer. `all_is_taken`: what has arrived is known, so times count.
+    fn pump(&mut self, peer: Peer, now: Time, all_is_taken: bool) {
         let Dr { below, conversations, faults, held, .. } = self;
         let Some(Conversation { pair, ways, news, is_dirty, .. }) =
             conversations[peer.0 as usize].as_deref_mut()
@@ -201,15 +203,19 @@ impl<B: Ways> Dr<B> {
             return;
         };
         *is_dirty = false;
-        pair.pump(now, &mut Out { below, faults: faults.as_mut(), held, peer, ways, now });
+        let mut out = Out { below, faults: faults.as_mut(), held, peer, ways, now };
+        match all_is_taken {
+            true => pair.pump(now, &mut out),
+            false => pair.let_leave(now, &mut out),
+        }
         below.depart();
         if news.is_due(pair, now) {
             news.follow(below, pair, peer, ways, self.report, now);
         }
     }
 
-    /// Gives a turn to each peer that wants one.
-    fn advance(&mut self) {
+    /// Gives a turn to each peer that wants one; see [`Dr::pump`].
+    fn advance(&mut self, all_is_taken: bool) {
         if !self.gets.is_flushed() {
             self.send_questions();
         }
@@ -223,7 +229,7 @@ impl<B: Ways> Dr<B> {
             let deadline = conversation.pair.deadline();
             let is_due = deadline.is_some_and(|deadline| deadline <= now);
             if conversation.is_dirty || is_due || conversation.pair.has_queued() {
-                self.pump(Peer(peer), now);
+                self.pump(Peer(peer), now, all_is_taken);
             }
             let conversation = self.conversation(Peer(peer));
             let rests = conversation.pair.deadline().is_none() && !conversation.pair.has_queued();
@@ -264,7 +270,7 @@ impl<B: Ways> Dr<B> {
         let is_due = conversation.pair.deadline().is_some_and(|deadline| deadline <= now);
         self.wake(peer);
         if is_due {
-            self.pump(peer, now);
+            self.pump(peer, now, false);
         }
         match taken {
             Taken::Nothing => {
@@ -279,16 +285,17 @@ impl<B: Ways> Dr<B> {
         }
     }
 
-    /// Takes what has arrived; data waits for being asked for.
-    fn take_frames(&mut self) {
+    /// Takes what has arrived; data waits for being asked for. Whether that is all.
+    fn take_frames(&mut self) -> bool {
         for _ in 0..MOST_TAKEN {
             if self.is_lent || self.ready.len() >= MOST_READY {
-                return;
+                return false;
             }
-            let Some((way, arrival)) = self.below.next_arrival_by() else { return };
+            let Some((way, arrival)) = self.below.next_arrival_by() else { return true };
             let new = self.take(way, arrival);
             self.ready.extend(new);
         }
+        false
     }
 
     #[allow(unsafe_code, reason = "views of bytes that stay where they are until they are given back")]
@@ -392,7 +399,7 @@ impl<B: Ways> Btl for Dr<B> {
         let fill = |to: &mut [u8]| payload.fill(PeerSpace::of(to));
         conversation.pair.send(header, len, fill).map_err(|_| Busy)?;
         self.wake(peer);
-        self.pump(peer, now());
+        self.pump(peer, now(), false);
         Ok(())
     }
 
@@ -405,7 +412,7 @@ impl<B: Ways> Btl for Dr<B> {
         }
         loop {
             let Some((way, arrival)) = self.below.next_arrival_by() else {
-                self.advance();
+                self.advance(true);
                 return None;
             };
             if let Some(new) = self.take(way, arrival) {
@@ -427,7 +434,7 @@ impl<B: Ways> Btl for Dr<B> {
 
     /// Takes what has arrived, too: acknowledgements make room. A loss comes after what had arrived before.
     fn next_event(&mut self) -> Option<Event> {
-        self.take_frames();
+        let all_is_taken = self.take_frames();
         while let Some((way, event)) = self.below.next_event_by() {
             match event {
                 Event::Done(name) => self.on_copy(name as u32, false),
@@ -447,7 +454,7 @@ impl<B: Ways> Btl for Dr<B> {
                 Turn::Returned => self.regain(way, peer),
             }
         }
-        self.advance();
+        self.advance(all_is_taken);
         if self.ready.is_empty() { self.events.pop_front() } else { None }
     }
 
@@ -555,7 +562,7 @@ impl<B: Ways> Btl for Dr<B> {
             let peer = Peer(self.awake[place]);
             self.conversation(peer).pair.hurry(now);
         }
-        self.advance();
+        self.advance(false);
         self.has_news = false;
         let next = self.deadline();
         self.set_timer(next);

@@ -11,8 +11,8 @@
 //!     ── data 8 (path 0) ──────────────── lost            only then: remember, hand up, acknowledge
 //!     ── data 9 (path 0) ─────────────────────────────►
 //!     ◄───────────── acknowledged 7, and of the later ones 9
-//!     8 is lost when three that left later on its path are acknowledged, when the peer names it as damaged,
-//!     when its path's time is over, or when its path is given up
+//!     8 is lost when three that left later on its path are acknowledged, when the peer names it as damaged or, asked
+//!     for what comes last, lacks it, when its path's time is over, or when its path is given up
 //! ```
 //!
 //! # Rules
@@ -89,6 +89,8 @@ pub struct Counts {
     pub duplicates: u64,
     /// Frames with a good header that make no sense: acknowledgements of what was not sent, answers to no question.
     pub nonsense: u64,
+    /// Times that frames were unanswered for so long that one of them left again, or that all paths were asked.
+    pub timeouts: u64,
     /// Times that a path was given up or suspected.
     pub falls: u64,
 }

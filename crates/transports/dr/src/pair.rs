@@ -218,9 +218,16 @@ impl Pair {
         Taken::Nothing
     }
 
-    /// Lets leave what is due.
+    /// Lets leave what is due, and counts as lost what is unanswered for too long. All that has arrived was taken: an acknowledgement
+    /// that waits is no loss.
     pub fn pump(&mut self, now: Time, port: &mut impl Port) {
         self.look_at_times(now);
+        self.let_leave(now, port);
+    }
+
+    /// Lets leave what is due, while more may have arrived.
+    pub fn let_leave(&mut self, now: Time, port: &mut impl Port) {
+        self.room_at = None;
         self.send_probes(now, port);
         self.send_queued(now, port);
         self.send_notices(port);
@@ -314,7 +321,7 @@ impl Pair {
             self.find_overtaken();
         }
         for path in &mut self.paths {
-            path.timer = (path.out > 0).then(|| now + path.wait(&self.config));
+            path.timer = (path.out > 0).then(|| now + path.patience(&self.config));
         }
         true
     }
@@ -363,12 +370,16 @@ impl Pair {
             return;
         };
         let number = expand(path.departures, head.sequence);
-        let Some(probe) = path.probe.filter(|probe| probe.number == number) else {
-            self.counts.nonsense += u64::from(number > path.departures);
+        if number > path.departures {
+            self.counts.nonsense += 1;
             return;
-        };
-        path.answer(probe, now);
-        path.timer = (path.out > 0).then(|| now + path.wait(&self.config));
+        }
+        match path.probe.filter(|probe| probe.number == number) {
+            Some(probe) => path.answer(probe, now),
+            // Of an earlier one, which took long.
+            None => path.hear(now, number),
+        }
+        path.timer = (path.out > 0).then(|| now + path.patience(&self.config));
         // What had left before the probe and is not acknowledged by its answer is lost.
         self.resend_all(|slot, _| slot.path == head.path && slot.departure < number);
     }
@@ -423,7 +434,6 @@ impl Pair {
     }
 
     fn look_at_times(&mut self, now: Time) {
-        self.room_at = None;
         for path in 0..self.paths.len() as u8 {
             let at = &self.paths[usize::from(path)];
             let (frames, state) = (at.timer, at.state_timer);
@@ -436,12 +446,18 @@ impl Pair {
         }
     }
 
-    /// What is out on a path is unanswered for longer than it takes. One frame leaves again; if that is not answered either,
+    /// What is out on a path is unanswered for longer than it takes. The peer is asked for it, which a short frame does. Is there no answer,
+    /// one frame leaves again; if that is not answered either,
     /// all paths are asked, and the path is suspected if another one answers.
     fn frames_are_unanswered(&mut self, path: u8, now: Time) {
         let index = usize::from(path);
         let at = &mut self.paths[index];
+        if at.asks_early() {
+            at.timer = Some(now + at.wait(&self.config));
+            return;
+        }
         at.expiries += 1;
+        self.counts.timeouts += 1;
         at.timer = Some(now + at.wait(&self.config));
         if at.expiries == 1 {
             at.first_expiry = now;
@@ -537,7 +553,7 @@ impl Pair {
             (slot.departure, slot.sent_at) = (path.depart(now), now);
             path.out += 1;
             if path.timer.is_none() {
-                path.timer = Some(now + path.wait(&self.config));
+                path.timer = Some(now + path.patience(&self.config));
             }
             self.outbound.left();
             self.inbound.paid();

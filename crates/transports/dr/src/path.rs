@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::config::{Config, PathConfig, SECOND, Time};
+use crate::config::{Config, MILLISECOND, PathConfig, SECOND, Time};
 use crate::rtt::Rtt;
 
 /// What a path is used for; see the crate's picture.
@@ -56,6 +56,8 @@ pub(crate) struct Path {
     pub out: u32,
     /// When these count as unanswered.
     pub timer: Option<Time>,
+    /// The peer was asked for them since the last answer.
+    asked: bool,
     /// How often they have since the last answer, and when they did first.
     pub expiries: u32,
     pub first_expiry: Time,
@@ -87,6 +89,7 @@ impl Path {
             acked_departure: 0,
             out: 0,
             timer: None,
+            asked: false,
             expiries: 0,
             first_expiry: 0,
             heard: None,
@@ -109,6 +112,24 @@ impl Path {
             .min(config.longest_wait.max(self.config.shortest_wait))
     }
 
+    /// How long frames on it may be unanswered now, before the peer is asked or they count as lost. On a network that loses, the last
+    /// frames of many are overtaken by none: the peer is asked for them soon.
+    pub(crate) fn patience(&self, config: &Config) -> Time {
+        let wait = self.wait(config);
+        match self.rtt.quick() {
+            Some(quick) if self.config.datagrams && !self.asked => wait.min(2 * quick + MILLISECOND),
+            _ => wait,
+        }
+    }
+
+    /// Frames on it are unanswered: whether the peer is to be asked for them, once.
+    pub(crate) fn asks_early(&mut self) -> bool {
+        let asks = self.config.datagrams && !self.asked && self.rtt.quick().is_some();
+        self.asked = true;
+        self.wants_probe |= asks;
+        asks
+    }
+
     /// Whether the peer got something by it after `time`.
     pub(crate) fn was_heard_after(&self, time: Time) -> bool {
         self.heard.is_some_and(|heard| heard > time)
@@ -129,7 +150,7 @@ impl Path {
             (self.counted_from, self.damaged) = (self.departures, 0);
         }
         if self.config.datagrams {
-            self.window.depart(now, self.rtt.smoothed());
+            self.window.depart(now, self.rtt.quick());
         }
         self.departures
     }
@@ -138,7 +159,7 @@ impl Path {
     pub(crate) fn hear(&mut self, now: Time, departure: u64) {
         self.acked_departure = self.acked_departure.max(departure);
         self.heard = Some(now);
-        self.expiries = 0;
+        (self.asked, self.expiries) = (false, 0);
     }
 
     /// One more frame on it was damaged; whether that is too many.

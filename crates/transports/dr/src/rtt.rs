@@ -7,11 +7,15 @@ use crate::config::Time;
 pub(crate) struct Rtt {
     smoothed: Option<Time>,
     variation: Time,
+    /// Follows short times at once, and longer ones slowly: what the network needs, where peers compute now and then.
+    quick: Option<Time>,
 }
 
 impl Rtt {
     /// Takes a measured time, of a frame of which is known which of its departures was acknowledged (Karn's rule).
     pub(crate) fn sample(&mut self, time: Time) {
+        self.quick =
+            Some(self.quick.map_or(time, |quick| (quick + time.saturating_sub(quick) / 8).min(time)));
         let Some(smoothed) = self.smoothed else {
             self.smoothed = Some(time);
             self.variation = time / 2;
@@ -21,9 +25,9 @@ impl Rtt {
         self.smoothed = Some((7 * smoothed + time) / 8);
     }
 
-    /// The estimate, once there is one.
-    pub(crate) fn smoothed(&self) -> Option<Time> {
-        self.smoothed
+    /// The time without what peers compute, once there is one.
+    pub(crate) fn quick(&self) -> Option<Time> {
+        self.quick
     }
 
     /// How long to wait for an acknowledgement, between the two bounds.
@@ -46,8 +50,10 @@ mod tests {
         for _ in 0..100 {
             rtt.sample(100);
         }
-        assert!(rtt.wait(20, 1000) < 110 && rtt.smoothed() == Some(100));
+        assert!(rtt.wait(20, 1000) < 110 && rtt.quick() == Some(100));
         rtt.sample(100_000);
-        assert_eq!(rtt.wait(20, 1000), 1000);
+        assert_eq!((rtt.wait(20, 1000), rtt.quick()), (1000, Some(100 + 99_900 / 8)));
+        rtt.sample(50);
+        assert_eq!(rtt.quick(), Some(50));
     }
 }

@@ -60,6 +60,26 @@ fn a_good_network_costs_nothing() {
     }
 }
 
+/// Where 1 % is lost, hardly any loss waits for a path's whole time: later frames overtake the lost one, and where none follows, the peer
+/// is asked soon.
+#[test]
+fn few_losses_wait_for_their_time() {
+    for pause in [0, 100 * MILLISECOND] {
+        let faults = Faults { loss: 0.01, ..Faults::default() };
+        let mut world = World::new(11, Config::default(), &[datagrams(1400)], faults);
+        world.pause = pause;
+        world.run(10_000, 1100 * SECOND);
+        let sum =
+            |of: fn(&dr::Counts) -> u64| world.ends.iter().map(|end| of(&end.pair.counts())).sum::<u64>();
+        let (resent, duplicates, timeouts) =
+            (sum(|one| one.resent), sum(|one| one.duplicates), sum(|one| one.timeouts));
+        let seen =
+            format!("pause {pause}: {resent} again, {duplicates} twice, {timeouts} time-outs, {}", world.now);
+        assert!((150..400).contains(&resent) && duplicates <= resent / 10, "{seen}");
+        assert!(timeouts <= resent / 10, "{seen}");
+    }
+}
+
 /// One bit of each frame of a kind is damaged, each bit in its turn: never handed up, always repaired.
 #[test]
 fn every_damaged_bit_of_a_frame_is_repaired() {
