@@ -470,15 +470,15 @@ pub fn add_comm(state: &mut State, comm: Comm) -> Result<abi::Comm> {
     let handle = state.comms.add(comm)?;
     state.errhandlers.acquire(errhandler);
     raise(state, COMM_CREATED, [handle.0 as i64, size, 0]);
-    if state.failures.any {
-        revoke_if_late(state, handle);
-    }
+    revoke_if_late(state, handle);
     Ok(handle)
 }
 
 /// Another process may have made the communicator and revoked it before it was here; or a member has failed whose failure revokes it.
-#[cold]
 pub fn revoke_if_late(state: &mut State, comm: abi::Comm) {
+    if !state.failures.any {
+        return;
+    }
     let Some(found) = state.comms.find(comm) else { return };
     let is_late = found.hints.is_revoked_by_failure(true) && !state.failed_in(found).is_empty();
     if state.failures.take_early(found) || is_late {

@@ -170,9 +170,7 @@ impl Duplicate {
         match self.agreement.hear(&mut state.contexts, &heard)? {
             Some(id) => {
                 state.comms.get_mut(self.new)?.set_context_id(id);
-                if state.failures.any {
-                    revoke_if_late(state, self.new);
-                }
+                revoke_if_late(state, self.new);
                 self.ended = Some(Done { owner: self.parent.comm().0 as u32, ..EMPTY });
             }
             None => {

@@ -140,9 +140,7 @@ impl Shrinking {
             Some(id) => {
                 let made = without(state, self.held.comm(), id, &decision.dead)?;
                 state.comms.replace(self.new, made)?;
-                if state.failures.any {
-                    revoke_if_late(state, self.new);
-                }
+                revoke_if_late(state, self.new);
                 Ok(true)
             }
             None => self.ask(state).map(|()| false),

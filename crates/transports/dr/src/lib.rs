@@ -12,7 +12,7 @@
 //!     ── data 9 (path 0) ─────────────────────────────►
 //!     ◄───────────── acknowledged 7, and of the later ones 9
 //!     8 is lost when three that left later on its path are acknowledged, when the peer names it as damaged or, asked
-//!     for what comes last, lacks it, when its path's time is over, or when its path is given up
+//!     for the last one, lacks it, when its path's time is over, or when its path is given up
 //! ```
 //!
 //! # Rules

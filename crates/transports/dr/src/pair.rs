@@ -446,9 +446,8 @@ impl Pair {
         }
     }
 
-    /// What is out on a path is unanswered for longer than it takes. The peer is asked for it, which a short frame does. Is there no answer,
-    /// one frame leaves again; if that is not answered either,
-    /// all paths are asked, and the path is suspected if another one answers.
+    /// What is out on a path is unanswered for longer than it takes. On a network that loses, the peer is asked for it first, by a short frame.
+    /// Then one frame leaves again; if that is not answered either, all paths are asked, and the path is suspected if another one answers.
     fn frames_are_unanswered(&mut self, path: u8, now: Time) {
         let index = usize::from(path);
         let at = &mut self.paths[index];
