@@ -422,7 +422,8 @@ mod verified_over_tcp {
 mod damaged {
     use super::*;
     use btl_conformance::{
-        every_size_and_offset_is_fetched, every_size_arrives, runs_of_every_size_are_fetched,
+        every_size_and_offset_is_fetched, every_size_and_offset_is_stored, every_size_arrives,
+        runs_of_every_size_are_fetched,
     };
 
     /// What `check` panics with over such a world.
@@ -463,6 +464,8 @@ mod damaged {
             is_three_lines(&get, "vader", "a directly copied message of rank 0");
             let runs = report(|| verified_over_vader::over_vader(&faults), runs_of_every_size_are_fetched);
             is_three_lines(&runs, "vader", "bytes from byte ");
+            let put = report(|| verified_over_tcp::over_tcp(&faults), every_size_and_offset_is_stored);
+            is_three_lines(&put, "tcp by lo", "rank 0 has received a directly copied message of rank 2");
         }
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! It has the place of all networks and of shared memory in the table of a process (`bml`), as data reliability has (`btl_dr`), and
 //! has a table of these below it. Each frame travels with a sum of its envelope and one of its payload; each get and put is
-//! compared with its owner's memory afterwards (`copies`). A difference ends the job, with its place. So the message layer, windows
-//! by messages, files and goodbyes above it are verified from end to end, and nothing of it is there when it is not chosen.
+//! compared with its owner's memory afterwards (`copies`). Memory that is put into is sealed with the last
+//! question, so that nothing that arrives late is stored behind the sums. A difference ends the job, with its place. So the message
+//! layer, windows by messages, files and goodbyes above it are verified from end to end, and nothing of it is there when it is not chosen.
 //! Chosen by `--mca mpi_checksum verify`, under the message layer ob1.
 //!
 //! ```text

@@ -193,6 +193,7 @@ impl<B: Ways> Verify<B> {
 
     /// The transport below has moved the bytes of a copy.
     fn moved(&mut self, name: u32) {
+        // What was put the owner damages.
         if let (Some(faults), Some(copy)) = (&mut self.settings.faults, self.table.copies.get(name))
             && copy.kind == Kind::Get
         {
@@ -238,9 +239,12 @@ impl<B: Ways> Verify<B> {
         let Some(question) = Question::read(peer, body.part(0, words * 8)) else {
             return Some((way, arrival, words));
         };
-        // A difference ends the job: nothing need be sealed.
-        let step = self.table.take(peer, question, payload, |_| {});
-        self.below.release_by(way, arrival);
+        let Verify { table, below, settings, .. } = self;
+        if let (Some(faults), Some(memory)) = (&mut settings.faults, table.stored(&question)) {
+            faults.damage_copy(&[memory]);
+        }
+        let step = table.take(peer, question, payload, |key| below.conceal(peer, key));
+        below.release_by(way, arrival);
         self.follow(step);
         None
     }
@@ -390,13 +394,14 @@ impl<B: Ways> Btl for Verify<B> {
 
     fn expose(&mut self, peer: Peer, memory: UserMem, access: Access) -> Result<RemoteKey, Refusal> {
         let key = self.below.expose(peer, memory, access)?;
-        self.table.expose(peer, key, vec![memory], false);
+        self.table.expose(peer, key, vec![memory], access == Access::Write);
         Ok(key)
     }
 
     fn conceal(&mut self, peer: Peer, key: RemoteKey) {
-        self.table.conceal(peer, &key);
-        self.below.conceal(peer, key);
+        if self.table.conceal(peer, &key) {
+            self.below.conceal(peer, key);
+        }
     }
 
     fn get(
