@@ -50,7 +50,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     if let Some(stem) = arguments.options.picture() {
         lost::draw(stem, &cells)?;
     }
-    Ok(())
+    campaign.outcome()
 }
 
 /// What other MPIs have as well: not the light calls, nor what measures a target that computes.

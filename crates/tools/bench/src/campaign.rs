@@ -6,14 +6,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use crate::error::Error;
 use crate::floor::Probe;
 use crate::hosts::{Hosts, RAW};
+use crate::interrupt::Interrupt;
 use crate::modes::{Mode, PROCESSOR_TIME, View};
-use crate::mpi::{Mpi, processors};
+use crate::mpi::{Line, Mpi, processors};
+use crate::progress::Progress;
 use crate::results::{ModeResult, ViewResult};
 use crate::rounds::{Counting, Round, lowest_floor, summarise};
 use crate::{diagrams, lost, prefix, table};
@@ -126,7 +127,7 @@ pub fn compare(options: &Options, subjects: &[Subject], variants: &[Variant]) ->
     if let Some(stem) = &options.picture {
         diagrams::draw(stem, &campaign.labels(), &campaign.results)?;
     }
-    Ok(())
+    campaign.outcome()
 }
 
 /// What was measured.
@@ -136,6 +137,8 @@ pub(crate) struct Campaign {
     floor: Option<f64>,
     is_between_hosts: bool,
     results: Vec<ModeResult>,
+    /// Why subjects have no results, or fewer rounds than were asked for.
+    failures: Vec<Error>,
 }
 
 /// Measures this installation as a user gets it beside the others, and prints nothing.
@@ -174,15 +177,16 @@ fn measure_variants(
     if options.hosts.are_given() {
         mpis[0].compile(&kernels.join(format!("{RAW}.c")), &work.raw())?;
     }
-    let rounds = measure(options, subjects, &mpis, &work)?;
+    let Measured { rounds, failures } = measure(options, subjects, &mpis, &work)?;
     let floor = lowest_floor(rounds.iter().flatten());
     let counting = if options.keep_noisy { Counting::All } else { Counting::Quiet { lowest: floor } };
     let results: Vec<ModeResult> = subjects
         .iter()
         .zip(&rounds)
+        .filter(|(_, rounds)| !rounds.is_empty())
         .map(|(subject, rounds)| result_of(subject, rounds, counting, &options.hosts))
         .collect();
-    Ok(Campaign { mpis, floor, is_between_hosts: options.hosts.are_given(), results })
+    Ok(Campaign { mpis, floor, is_between_hosts: options.hosts.are_given(), results, failures })
 }
 
 impl Campaign {
@@ -194,6 +198,13 @@ impl Campaign {
     /// The figures of each subject.
     pub fn results(&self) -> &[ModeResult] {
         &self.results
+    }
+
+    /// Whether all was measured; prints each failure but the last, which is the error.
+    pub fn outcome(mut self) -> Result<(), Error> {
+        let last = self.failures.pop();
+        self.failures.iter().for_each(|failure| eprintln!("{failure}"));
+        last.map_or(Ok(()), Err)
     }
 
     /// Prints what was measured where.
@@ -255,51 +266,89 @@ fn build(subjects: &[Subject], mpis: &[Mpi], kernels: &Path, work: &WorkFolder) 
     Ok(())
 }
 
-/// Runs every round of every subject: `result[subject][round]`.
+/// What came of a campaign: the rounds that are whole, `rounds[subject][round]`.
+struct Measured {
+    rounds: Vec<Vec<Round>>,
+    failures: Vec<Error>,
+}
+
+/// Runs every round of every subject. A subject ends with its first failure, an interrupt ends all; what was measured before is kept.
 fn measure(
     options: &Options,
     subjects: &[Subject],
     mpis: &[Mpi],
     work: &WorkFolder,
-) -> Result<Vec<Vec<Round>>, Error> {
-    let floor = Floor::new(options, &mpis[0], work)?;
+) -> Result<Measured, Error> {
+    let interrupt = Interrupt::catch()?;
     let limit = Duration::from_secs(options.timeout);
-    let progress = progress_bar(subjects.len() * options.rounds as usize * mpis.len());
-    let mut all = Vec::new();
+    let course = Course { options, mpis, work, floor: Floor::new(options, &mpis[0], work)?, limit };
+    let mut progress = Progress::new(subjects.len(), options.rounds as usize * mpis.len());
+    let mut measured = Measured { rounds: Vec::new(), failures: Vec::new() };
     for subject in subjects {
-        let mode = subject.mode;
-        let mut more = vec!["--seconds".to_string(), options.seconds.to_string()];
+        progress.begin(subject);
+        let mut rounds = Vec::new();
+        while rounds.len() < options.rounds as usize && !interrupt.has_come() {
+            match course.round(subject, rounds.len(), &progress) {
+                Ok(round) => rounds.push(round),
+                // The programs of a foreground job end by the same signal.
+                Err(_) if interrupt.has_come() => {}
+                Err(failure) => {
+                    measured.failures.push(failure);
+                    break;
+                }
+            }
+        }
+        measured.rounds.push(rounds);
+        if interrupt.has_come() {
+            let seen =
+                format!("a signal came during operation {} of {}", measured.rounds.len(), subjects.len());
+            measured.failures.push(Error::Interrupted { seen });
+            break;
+        }
+    }
+    progress.end();
+    Ok(measured)
+}
+
+/// What stays the same from round to round.
+struct Course<'a> {
+    options: &'a Options,
+    mpis: &'a [Mpi],
+    work: &'a WorkFolder,
+    floor: Floor<'a>,
+    limit: Duration,
+}
+
+impl Course<'_> {
+    /// Runs a subject once with each MPI.
+    fn round(&self, subject: &Subject, index: usize, progress: &Progress) -> Result<Round, Error> {
+        let before = self.floor.nanoseconds()?;
+        let mut lines = vec![Vec::new(); self.mpis.len()];
+        for turn in 0..self.mpis.len() {
+            // Each MPI comes first as often as the others.
+            let mpi = (index + turn) % self.mpis.len();
+            progress.show(&format!("{} round {}: {}", subject.mode.name, index + 1, self.mpis[mpi].label));
+            lines[mpi] = self.run(subject, mpi)?;
+            progress.step();
+        }
+        let floor = before.zip(self.floor.nanoseconds()?).map(|(before, after)| before.max(after));
+        Ok(Round { floor, lines })
+    }
+
+    /// Runs a subject with the MPI of this index.
+    fn run(&self, subject: &Subject, index: usize) -> Result<Vec<Line>, Error> {
+        let (mpi, mode) = (&self.mpis[index], subject.mode);
+        let mut more = vec!["--seconds".to_string(), self.options.seconds.to_string()];
         more.extend(mode.options.iter().map(|option| option.to_string()));
         more.extend(subject.options.iter().cloned());
-        let mut rounds = Vec::new();
-        for round in 0..options.rounds as usize {
-            let before = floor.nanoseconds()?;
-            let mut lines = vec![Vec::new(); mpis.len()];
-            for turn in 0..mpis.len() {
-                // Each MPI comes first as often as the others.
-                let mpi = (round + turn) % mpis.len();
-                progress.set_message(format!("{} round {}: {}", mode.name, round + 1, mpis[mpi].label));
-                lines[mpi] = match options.hosts.raw(mode.name).filter(|_| mpis[mpi].label == RAW_LABEL) {
-                    Some(raw) => {
-                        let more = [&more[..], &raw].concat();
-                        mpis[mpi].run(subject.ranks, &work.raw(), &more, limit)?
-                    }
-                    None => {
-                        let program = mpis[mpi].tool().unwrap_or_else(|| work.program(mode, mpi));
-                        let words = mpis[mpi].tool.unwrap_or_default().iter().map(|word| word.to_string());
-                        let more: Vec<String> = words.chain(more.iter().cloned()).collect();
-                        mpis[mpi].run(subject.ranks, &program, &more, limit)?
-                    }
-                };
-                progress.inc(1);
-            }
-            let floor = before.zip(floor.nanoseconds()?).map(|(before, after)| before.max(after));
-            rounds.push(Round { floor, lines });
+        if let Some(raw) = self.options.hosts.raw(mode.name).filter(|_| mpi.label == RAW_LABEL) {
+            more.extend(raw);
+            return mpi.run(subject.ranks, &self.work.raw(), &more, self.limit);
         }
-        all.push(rounds);
+        let program = mpi.tool().unwrap_or_else(|| self.work.program(mode, index));
+        let words = mpi.tool.unwrap_or_default().iter().map(|word| word.to_string());
+        mpi.run(subject.ranks, &program, &words.chain(more).collect::<Vec<_>>(), self.limit)
     }
-    progress.finish_and_clear();
-    Ok(all)
 }
 
 /// What no message can be faster than, here or between hosts.
@@ -323,12 +372,6 @@ impl Floor<'_> {
             Floor::Hosts { hosts, mpi, raw, limit } => hosts.floor(mpi, raw, *limit),
         }
     }
-}
-
-/// A bar on a terminal, nothing elsewhere.
-fn progress_bar(steps: usize) -> ProgressBar {
-    let style = ProgressStyle::with_template("{bar:30} {pos}/{len}  {eta} left  {wide_msg}");
-    ProgressBar::new(steps as u64).with_style(style.expect("the template is well-formed"))
 }
 
 fn result_of(subject: &Subject, rounds: &[Round], counting: Counting, hosts: &Hosts) -> ModeResult {

@@ -32,6 +32,17 @@ pub enum Error {
     /// A measuring program that fails, hangs or prints something else.
     #[error("alhena: running a measuring program failed\n  seen: {seen}\n  next: {command}")]
     Run { seen: String, command: String },
+    /// The user, or what ends jobs, has ended a campaign.
+    #[error(
+        "alhena: measuring was interrupted\n  seen: {seen}; the tables have what was measured before\n  \
+         next: run it again, or only the rest (--only, --modes)"
+    )]
+    Interrupted { seen: String },
+    /// Signals.
+    #[error(
+        "alhena: catching signals failed\n  seen: {0}\n  next: run outside of the sandbox that forbids sigaction"
+    )]
+    Signals(std::io::Error),
     /// A file or folder.
     #[error(transparent)]
     Write(#[from] figures::NotWritten),
