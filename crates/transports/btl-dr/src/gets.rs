@@ -83,9 +83,13 @@ impl<B: Ways> Dr<B> {
     }
 
     /// Takes a frame of a peer that is a question or an answer; whether it is one.
-    pub(crate) fn take_question(&mut self, peer: Peer, words: usize, body: &[u8]) -> bool {
-        let (header, payload) = body.split_at(words * 8);
-        let Some(question) = Question::read(peer, PeerBytes::of(header)) else { return false };
+    pub(crate) fn take_question(
+        &mut self,
+        peer: Peer,
+        header: PeerBytes<'_>,
+        payload: PeerBytes<'_>,
+    ) -> bool {
+        let Some(question) = Question::read(peer, header) else { return false };
         let Dr { gets, below, faults, .. } = self;
         if let (Some(faults), Some(memory)) = (faults, gets.table.stored(&question)) {
             faults.damage_copy(&[memory]);
@@ -95,7 +99,7 @@ impl<B: Ways> Dr<B> {
                 below.conceal_by(way, peer, key);
             }
         };
-        let step = gets.table.take(peer, question, PeerBytes::of(payload), conceal);
+        let step = gets.table.take(peer, question, payload, conceal);
         self.follow(step);
         true
     }

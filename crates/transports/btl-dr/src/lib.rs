@@ -29,9 +29,12 @@
 //! Faults for tests are injected here, into frames that leave (`btl_dr_faults`).
 #![deny(unsafe_code)]
 
+mod arriving;
 mod faults;
+mod frame;
 mod gets;
 pub mod join;
+mod looks;
 mod news;
 mod params;
 mod port;

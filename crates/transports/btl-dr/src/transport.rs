@@ -10,11 +10,13 @@ use btl::{
     Refusal, RemoteKey, RemoteMemory, Sleep, Turn, Way, Ways,
 };
 use copies::{Copy, Kind};
-use dr::{Config, Counts, MAX_HEADER_WORDS, Names, Pair, PathConfig, PathState, Taken, Time};
-use mem::{PeerBytes, PeerSpace, Source, UserMem};
+use dr::{Config, Counts, Names, Pair, PathConfig, PathState, Time};
+use mem::{PeerSpace, Source, UserMem};
 use platform::timer::Timer;
 
 use crate::faults::{FaultPlan, Faults};
+use crate::frame::{CARRIED, Frame};
+use crate::looks::Looks;
 use crate::news::{News, name};
 use crate::port::{Held, Out};
 use crate::under_way::{Gets, direct};
@@ -56,14 +58,17 @@ pub struct Dr<B> {
     /// Peers that want turns: something is under way, or due.
     awake: Vec<u32>,
     pub(crate) events: VecDeque<Event>,
-    /// Frames that were taken while an event was asked for, acknowledged ones among them: sender, words of the header that is
-    /// carried, and body.
-    ready: VecDeque<(Peer, usize, Vec<u8>)>,
-    /// The body that is out.
-    lent: Vec<u8>,
+    /// Peers in that list may want a turn before their time.
+    has_dirty: bool,
+    looks: Looks,
+    /// Frames that were taken while an event was asked for, acknowledged ones among them. Of these the last alone may lie where
+    /// its way has it.
+    pub(crate) ready: VecDeque<Frame>,
+    /// The frame that is out, and the header that it carries.
+    pub(crate) lent: Option<Frame>,
+    pub(crate) lent_header: Box<[u8; CARRIED]>,
     /// Memory for the next body.
-    spare: Vec<u8>,
-    is_lent: bool,
+    pub(crate) spare: Vec<u8>,
     pub(crate) faults: Option<Faults>,
     held: Option<Held>,
     timer: Timer,
@@ -76,15 +81,7 @@ pub struct Dr<B> {
     pub(crate) gets: Gets,
 }
 
-/// Frames of data that wait for being asked for; with more, acknowledgements behind them wait, too.
-const MOST_READY: usize = 64;
-/// Frames that are taken for one event.
-const MOST_TAKEN: usize = 32;
-
-/// Of a frame's body, for the header that is carried.
-const CARRIED: usize = btl::MAX_HEADER_WORDS * 8;
-
-fn now() -> Time {
+pub(crate) fn now() -> Time {
     platform::clock::nanoseconds()
 }
 
@@ -111,11 +108,13 @@ impl<B: Ways> Dr<B> {
             limits,
             conversations: (0..peers).map(|_| None).collect(),
             awake: Vec::new(),
+            has_dirty: false,
+            looks: Looks::default(),
             events: VecDeque::new(),
             ready: VecDeque::new(),
-            lent: Vec::new(),
+            lent: None,
+            lent_header: Box::new([0; CARRIED]),
             spare: Vec::new(),
-            is_lent: false,
             faults: Faults::new(faults),
             held: None,
             timer: Timer::new()?,
@@ -185,17 +184,34 @@ impl<B: Ways> Dr<B> {
         })
     }
 
+    /// How many processes there are.
+    pub(crate) fn peers(&self) -> usize {
+        self.conversations.len()
+    }
+
     /// The peer gets a turn soon.
     pub(crate) fn wake(&mut self, peer: Peer) {
-        let conversation = self.conversation(peer);
-        conversation.is_dirty = true;
-        if !core::mem::replace(&mut conversation.is_awake, true) {
+        self.conversation(peer).is_dirty = true;
+        self.has_dirty = true;
+        self.keep_awake(peer);
+    }
+
+    /// The peer gets a turn when it is time.
+    pub(crate) fn keep_awake(&mut self, peer: Peer) {
+        if !core::mem::replace(&mut self.conversation(peer).is_awake, true) {
             self.awake.push(peer.0);
         }
     }
 
+    /// Notes what the clock shows.
+    pub(crate) fn look_at_clock(&mut self, now: Time) -> Time {
+        self.has_news = true;
+        self.looks.note(now);
+        now
+    }
+
     /// Lets leave what is due to a peer. `all_is_taken`: what has arrived is known, so times count.
-    fn pump(&mut self, peer: Peer, now: Time, all_is_taken: bool) {
+    pub(crate) fn pump(&mut self, peer: Peer, now: Time, all_is_taken: bool) {
         let Dr { below, conversations, faults, held, .. } = self;
         let Some(Conversation { pair, ways, news, is_dirty, .. }) =
             conversations[peer.0 as usize].as_deref_mut()
@@ -219,95 +235,28 @@ impl<B: Ways> Dr<B> {
         if !self.gets.is_flushed() {
             self.send_questions();
         }
-        if self.awake.is_empty() {
+        if self.awake.is_empty() || !core::mem::take(&mut self.has_dirty) && !self.looks.is_due() {
             return;
         }
         let now = now();
+        self.looks.look(now);
         let mut place = 0;
         while let Some(&peer) = self.awake.get(place) {
-            let conversation = self.conversation(Peer(peer));
-            let deadline = conversation.pair.deadline();
-            let is_due = deadline.is_some_and(|deadline| deadline <= now);
-            if conversation.is_dirty || is_due || conversation.pair.has_queued() {
+            let Conversation { pair, is_dirty, .. } = self.conversation(Peer(peer));
+            let is_due = pair.deadline().is_some_and(|deadline| deadline <= now);
+            if *is_dirty || is_due || pair.has_queued() || pair.is_untimed() {
                 self.pump(Peer(peer), now, all_is_taken);
             }
-            let conversation = self.conversation(Peer(peer));
-            let rests = conversation.pair.deadline().is_none() && !conversation.pair.has_queued();
-            if rests {
-                conversation.is_awake = false;
+            let Conversation { pair, is_awake, .. } = self.conversation(Peer(peer));
+            let has_queued = pair.has_queued();
+            if pair.deadline().is_none() && !has_queued {
+                *is_awake = false;
                 self.awake.swap_remove(place);
             } else {
+                self.has_dirty |= has_queued;
                 place += 1;
             }
         }
-    }
-
-    /// Takes a frame. What it brings for the layer above, if it does: sender, words of the header that is carried, and body.
-    fn take(&mut self, way: Way, arrival: Arrival) -> Option<(Peer, usize, Vec<u8>)> {
-        let peer = arrival.peer;
-        let count = arrival.header.len() / 8;
-        let mut header = [0; MAX_HEADER_WORDS];
-        header.iter_mut().enumerate().take(count).for_each(|(at, word)| *word = arrival.header.word(at));
-        // A copy: what was verified does not change any more.
-        let mut body = core::mem::take(&mut self.spare);
-        body.clear();
-        body.resize(arrival.payload.len(), 0);
-        arrival.payload.copy_to(&mut body);
-        self.below.release_by(way, arrival);
-        self.has_news = true;
-        if peer.0 as usize >= self.conversations.len() {
-            self.spare = body;
-            return None;
-        }
-        let conversation = self.conversation(peer);
-        let path = conversation.ways.iter().position(|&one| one == way).unwrap_or(usize::from(u8::MAX));
-        let header = &header[..count.min(MAX_HEADER_WORDS)];
-        let now = now();
-        let taken = match conversation.is_lost {
-            true => Taken::Nothing,
-            false => conversation.pair.take(now, path as u8, header, &body),
-        };
-        let is_due = conversation.pair.deadline().is_some_and(|deadline| deadline <= now);
-        self.wake(peer);
-        if is_due {
-            self.pump(peer, now, false);
-        }
-        match taken {
-            Taken::Nothing => {
-                self.spare = body;
-                None
-            }
-            Taken::New { words } if self.rdma != Rdma::Never && self.take_question(peer, words, &body) => {
-                self.spare = body;
-                None
-            }
-            Taken::New { words } => Some((peer, words, body)),
-        }
-    }
-
-    /// Takes what has arrived; data waits for being asked for. Whether that is all.
-    fn take_frames(&mut self) -> bool {
-        for _ in 0..MOST_TAKEN {
-            if self.is_lent || self.ready.len() >= MOST_READY {
-                return false;
-            }
-            let Some((way, arrival)) = self.below.next_arrival_by() else { return true };
-            let new = self.take(way, arrival);
-            self.ready.extend(new);
-        }
-        false
-    }
-
-    #[allow(unsafe_code, reason = "views of bytes that stay where they are until they are given back")]
-    fn lend(&mut self, (peer, words, body): (Peer, usize, Vec<u8>)) -> Arrival {
-        self.is_lent = true;
-        self.lent = body;
-        let (header, payload) = self.lent.split_at(words * 8);
-        // SAFETY: `lent` is neither moved nor changed before the arrival is given back (`next_arrival`, `release`).
-        let (header, payload) = unsafe {
-            (PeerBytes::new(header.as_ptr(), header.len()), PeerBytes::new(payload.as_ptr(), payload.len()))
-        };
-        Arrival { peer, header, payload, token: 0 }
     }
 
     /// A way to a peer is lost; the peer, with the last one.
@@ -389,52 +338,64 @@ impl<B: Ways> Btl for Dr<B> {
 
     fn send<S: Source>(&mut self, peer: Peer, header: &[u64], payload: &mut S) -> Result<(), Busy> {
         let len = payload.remaining();
-        if !self.conversation(peer).pair.has_room(header.len() * 8 + len) {
-            self.take_frames();
-        }
         let conversation = self.conversation(peer);
         if conversation.is_lost {
             return Err(Busy);
         }
+        if !conversation.pair.has_room(header.len() * 8 + len) {
+            self.take_frames(true);
+            self.conversation(peer);
+        }
+        let Dr { below, conversations, faults, held, .. } = self;
+        let Some(Conversation { pair, ways, is_awake, is_lost: false, .. }) =
+            conversations[peer.0 as usize].as_deref_mut()
+        else {
+            return Err(Busy);
+        };
         let fill = |to: &mut [u8]| payload.fill(PeerSpace::of(to));
-        conversation.pair.send(header, len, fill).map_err(|_| Busy)?;
-        self.wake(peer);
-        self.pump(peer, now(), false);
+        let has_left = if faults.is_some() {
+            pair.send(header, len, fill).map(|()| false)
+        } else {
+            let mut out = Out { below, faults: None, held, peer, ways, now: 0 };
+            pair.send_at_once(header, len, fill, &mut out)
+        };
+        let has_left = has_left.map_err(|_| Busy)?;
+        if !core::mem::replace(is_awake, true) {
+            self.awake.push(peer.0);
+        }
+        if has_left {
+            below.depart();
+        } else {
+            self.wake(peer);
+            self.pump(peer, now(), false);
+        }
         Ok(())
     }
 
     fn next_arrival(&mut self) -> Option<Arrival> {
-        if self.is_lent {
+        if self.is_lent() {
             return None;
         }
-        if let Some(ready) = self.ready.pop_front() {
-            return Some(self.lend(ready));
-        }
-        loop {
-            let Some((way, arrival)) = self.below.next_arrival_by() else {
-                self.advance(true);
-                return None;
-            };
-            if let Some(new) = self.take(way, arrival) {
-                return Some(self.lend(new));
-            }
-        }
+        let Some(frame) = self.next_frame() else {
+            self.advance(true);
+            return None;
+        };
+        Some(self.lend(frame))
     }
 
     fn next_arrival_from(&mut self, peer: Peer) -> Option<Arrival> {
-        self.take_frames();
-        let is_first = self.ready.front().is_some_and(|&(from, ..)| from == peer);
+        self.take_frames(false);
+        let is_first = self.ready.front().is_some_and(|frame| frame.peer == peer);
         if is_first { self.next_arrival() } else { None }
     }
 
     fn release(&mut self, _arrival: Arrival) {
-        self.is_lent = false;
-        self.spare = core::mem::take(&mut self.lent);
+        self.take_back();
     }
 
     /// Takes what has arrived, too: acknowledgements make room. A loss comes after what had arrived before.
     fn next_event(&mut self) -> Option<Event> {
-        let all_is_taken = self.take_frames();
+        let all_is_taken = self.take_frames(false);
         while let Some((way, event)) = self.below.next_event_by() {
             match event {
                 Event::Done(name) => self.on_copy(name as u32, false),
@@ -562,6 +523,7 @@ impl<B: Ways> Btl for Dr<B> {
             let peer = Peer(self.awake[place]);
             self.conversation(peer).pair.hurry(now);
         }
+        self.has_dirty = true;
         self.advance(false);
         self.has_news = false;
         let next = self.deadline();
@@ -572,7 +534,13 @@ impl<B: Ways> Btl for Dr<B> {
     fn must_arm_again(&self) -> bool {
         // What left after `arm` may be overdue before what the timer was set for.
         let is_earlier = self.deadline().is_some_and(|next| self.timer_at.is_none_or(|at| next < at));
-        let has_more = self.has_news || !self.ready.is_empty() || !self.events.is_empty();
+        let is_untimed = |&peer: &u32| {
+            self.conversations[peer as usize].as_ref().is_some_and(|talk| talk.pair.is_untimed())
+        };
+        let has_more = self.awake.iter().any(is_untimed)
+            || self.has_news
+            || !self.ready.is_empty()
+            || !self.events.is_empty();
         has_more || is_earlier || self.below.must_arm_again()
     }
 

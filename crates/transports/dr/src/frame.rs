@@ -28,7 +28,7 @@ pub const MIN_HEADER_WORDS: usize = 4;
 /// Most words of a frame's header.
 pub const MAX_HEADER_WORDS: usize = 8;
 /// Most words of a header that is carried.
-pub(crate) const MAX_CARRIED: usize = 8;
+pub const MAX_CARRIED: usize = 8;
 
 const SEQUENCE_BITS: u32 = 48;
 const SEQUENCE_MASK: u64 = (1 << SEQUENCE_BITS) - 1;
@@ -105,32 +105,34 @@ impl Head {
         words[3] = self.acked << 16;
         words[4..4 + mask.len()].copy_from_slice(mask);
         let count = MIN_HEADER_WORDS + mask.len();
-        let carried = usize::from(self.words) * 8;
+        let carried = Carried::of(body, self.words);
         if self.has_crc {
             // First, since the header's checksum is over it, too.
-            let payload = crc32c::crc32c_append(self.identity(seed, body), &body[carried..]);
+            let payload = crc32c::crc32c_append(self.identity(seed, &carried), &body[carried.bytes()..]);
             words[2] |= u64::from(payload) << 32;
         }
-        words[0] |= u64::from(header_crc(seed, &words[..count], &body[..carried]));
+        words[0] |= u64::from(header_crc(seed, &words[..count], &carried));
         Words { words, count }
     }
 
-    /// The header that was sent as `words`, if it is whole and these are the `body` that it went with; and whether the
-    /// payload is whole.
-    pub(crate) fn open(seed: u32, words: &[u64], body: &[u8]) -> Option<(Head, bool)> {
+    /// The header that was sent as `words`, if it is whole and this is the `body` that it went with; and whether the payload is
+    /// whole.
+    pub(crate) fn open(seed: u32, words: &[u64], body: &(impl Body + ?Sized)) -> Option<(Head, bool)> {
         if !(MIN_HEADER_WORDS..=MAX_HEADER_WORDS).contains(&words.len()) {
             return None;
         }
         let mask_words = (words[1] >> 9 & 7) as usize;
-        let carried = (words[1] >> 12 & 15) as u8;
-        let bytes = usize::from(carried) * 8;
-        let length = words[2] as u32;
+        let count = (words[1] >> 12 & 15) as u8;
+        let (start, length) = (body.start(), body.length());
         if words.len() != MIN_HEADER_WORDS + mask_words
-            || usize::from(carried) > MAX_CARRIED
-            || length as usize != body.len()
-            || bytes > body.len()
-            || header_crc(seed, words, &body[..bytes]) != words[0] as u32
+            || usize::from(count) > MAX_CARRIED
+            || words[2] as u32 as usize != length
+            || usize::from(count) * 8 > start.len()
         {
+            return None;
+        }
+        let carried = Carried::of(start, count);
+        if header_crc(seed, words, &carried) != words[0] as u32 {
             return None;
         }
         let mut mask = Mask::default();
@@ -141,33 +143,83 @@ impl Head {
             epoch: (words[0] >> 48) as u16,
             sequence: words[1] >> 16,
             attempt: words[1] as u8,
-            words: carried,
-            has_crc: words[1] >> 8 & 1 == 1,
-            length,
+            words: count,
+            has_crc: has_sum(words),
+            length: length as u32,
             acked: words[3] >> 16,
             mask,
         };
         let payload = (words[2] >> 32) as u32;
-        let is_whole =
-            !head.has_crc || crc32c::crc32c_append(head.identity(seed, body), &body[bytes..]) == payload;
-        Some((head, is_whole))
+        let sum = || body.sum_from(carried.bytes(), head.identity(seed, &carried));
+        Some((head, !head.has_crc || sum() == payload))
     }
 
     /// What the payload's checksum begins with: that of all that stays the same each time the frame is sent.
-    fn identity(&self, seed: u32, body: &[u8]) -> u32 {
-        let crc = crc32c::crc32c_append(seed, &(self.sequence & SEQUENCE_MASK).to_le_bytes());
-        let crc = crc32c::crc32c_append(crc, &self.length.to_le_bytes());
-        crc32c::crc32c_append(crc, &body[..usize::from(self.words) * 8])
+    fn identity(&self, seed: u32, carried: &Carried) -> u32 {
+        let own = [self.sequence & SEQUENCE_MASK, u64::from(self.length)];
+        sums::of_words(sums::of_words(seed, &own), carried.as_slice())
     }
 }
 
-fn header_crc(seed: u32, words: &[u64], carried: &[u8]) -> u32 {
-    let mut bytes = [0; MAX_HEADER_WORDS * 8];
-    for (index, (word, place)) in words.iter().zip(bytes.as_chunks_mut::<8>().0).enumerate() {
-        let word = if index == 0 { word & !u64::from(u32::MAX) } else { *word };
-        *place = word.to_le_bytes();
+/// The header that a body begins with.
+struct Carried {
+    words: [u64; MAX_CARRIED],
+    count: usize,
+}
+
+impl Carried {
+    /// The first `count` words of a body that has them.
+    #[inline]
+    fn of(body: &[u8], count: u8) -> Carried {
+        let (mut words, count) = ([0; MAX_CARRIED], usize::from(count));
+        for (word, bytes) in words.iter_mut().zip(&body.as_chunks::<8>().0[..count]) {
+            *word = u64::from_le_bytes(*bytes);
+        }
+        Carried { words, count }
     }
-    crc32c::crc32c_append(crc32c::crc32c_append(seed, &bytes[..words.len() * 8]), carried)
+
+    fn as_slice(&self) -> &[u64] {
+        &self.words[..self.count]
+    }
+
+    fn bytes(&self) -> usize {
+        self.count * 8
+    }
+}
+
+/// Whether the payload of a frame with this header is under a checksum, as far as is known before that is verified.
+pub fn has_sum(header: &[u64]) -> bool {
+    header.get(1).is_some_and(|word| word >> 8 & 1 == 1)
+}
+
+/// What a frame carries, as it lies where it has arrived.
+pub trait Body {
+    /// In bytes.
+    fn length(&self) -> usize;
+    /// What it begins with: the longest header that may be carried, or all that there is. It does not change any more.
+    fn start(&self) -> &[u8];
+    /// The CRC-32C of the bytes from `at` on that goes on from `sum`.
+    fn sum_from(&self, at: usize, sum: u32) -> u32;
+}
+
+impl Body for [u8] {
+    fn length(&self) -> usize {
+        self.len()
+    }
+
+    fn start(&self) -> &[u8] {
+        self
+    }
+
+    fn sum_from(&self, at: usize, sum: u32) -> u32 {
+        crc32c::crc32c_append(sum, &self[at..])
+    }
+}
+
+/// With its own place 0.
+fn header_crc(seed: u32, words: &[u64], carried: &Carried) -> u32 {
+    let first = [words[0] & !u64::from(u32::MAX)];
+    sums::of_words(sums::of_words(sums::of_words(seed, &first), &words[1..]), carried.as_slice())
 }
 
 /// The number nearest to `near` that ends in these 48 bits.
@@ -209,9 +261,9 @@ mod tests {
         #[test]
         fn what_was_sealed_is_opened_and_by_no_other((head, body) in head(), seed: u32, other: u32) {
             let words = head.seal(seed, &body);
-            prop_assert_eq!(Head::open(seed, words.as_slice(), &body), Some((head, true)));
+            prop_assert_eq!(Head::open(seed, words.as_slice(), &body[..]), Some((head, true)));
             if other != seed {
-                prop_assert_eq!(Head::open(other, words.as_slice(), &body), None);
+                prop_assert_eq!(Head::open(other, words.as_slice(), &body[..]), None);
             }
         }
 
@@ -222,7 +274,7 @@ mod tests {
             for bit in 0..sealed.as_slice().len() * 64 {
                 let mut words = sealed.as_slice().to_vec();
                 words[bit / 64] ^= 1 << (bit % 64);
-                let opened = Head::open(seed, &words, &body);
+                let opened = Head::open(seed, &words, &body[..]);
                 // The payload's checksum is under the header's.
                 prop_assert_eq!(opened, None, "bit {}", bit);
             }
@@ -230,7 +282,7 @@ mod tests {
             for at in 0..body.len() {
                 let mut other = body.clone();
                 other[at] ^= 1 << (at % 8);
-                let opened = Head::open(seed, sealed.as_slice(), &other);
+                let opened = Head::open(seed, sealed.as_slice(), &other[..]);
                 let expected = (at >= carried).then_some((head, !head.has_crc));
                 prop_assert_eq!(opened, expected, "byte {}", at);
             }
@@ -238,7 +290,7 @@ mod tests {
 
         #[test]
         fn any_words_are_read(words: Vec<u64>, body: Vec<u8>, seed: u32) {
-            prop_assert_eq!(Head::open(seed, &words, &body), None);
+            prop_assert_eq!(Head::open(seed, &words, &body[..]), None);
         }
 
         #[test]

@@ -68,7 +68,7 @@ mod path;
 mod rtt;
 
 pub use config::{Config, Names, PathConfig, Time};
-pub use frame::{MAX_HEADER_WORDS, MIN_HEADER_WORDS};
+pub use frame::{Body, MAX_CARRIED, MAX_HEADER_WORDS, MIN_HEADER_WORDS, has_sum};
 pub use pair::{Busy, Full, Pair, Port, Taken};
 pub use path::PathState;
 

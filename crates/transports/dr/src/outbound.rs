@@ -25,7 +25,8 @@ pub(crate) struct Slot {
     pub path: u8,
     /// Its number on that path.
     pub departure: u64,
-    pub sent_at: Time,
+    /// `None`: it left when no time was at hand.
+    pub sent_at: Option<Time>,
 }
 
 /// The slots, by sequence.
@@ -38,13 +39,14 @@ pub(crate) struct Outbound {
     queued: u32,
     /// No slot before this sequence is queued.
     queued_from: u64,
-    /// Memory of slots, used again.
+    /// Memory of slots, used again, and its bytes.
     spare: Vec<Vec<u8>>,
+    spare_bytes: usize,
 }
 
 const MOST_SPARE: usize = 16;
-/// Larger memory is given back.
-const SPARE_BYTES: usize = 16 << 10;
+/// More is given back.
+const SPARE_BYTES: usize = 512 << 10;
 
 impl Outbound {
     pub(crate) fn new(first: u64) -> Outbound {
@@ -55,6 +57,7 @@ impl Outbound {
             queued: 0,
             queued_from: first,
             spare: Vec::new(),
+            spare_bytes: 0,
         }
     }
 
@@ -80,10 +83,11 @@ impl Outbound {
         self.base + self.slots.len() as u64
     }
 
-    /// Memory for a body of `len` bytes, all 0.
+    /// Memory for a body of `len` bytes, of whatever content.
     pub(crate) fn memory(&mut self, len: usize) -> Vec<u8> {
         let mut body = self.spare.pop().unwrap_or_default();
-        body.clear();
+        self.spare_bytes -= body.capacity();
+        // What is longer is not cleared first.
         body.resize(len, 0);
         body
     }
@@ -91,7 +95,8 @@ impl Outbound {
     pub(crate) fn push(&mut self, body: Vec<u8>, words: u8) {
         self.bytes += body.len();
         self.queued += 1;
-        let slot = Slot { body, words, stage: Stage::Queued, attempt: 0, path: 0, departure: 0, sent_at: 0 };
+        let slot =
+            Slot { body, words, stage: Stage::Queued, attempt: 0, path: 0, departure: 0, sent_at: None };
         self.slots.push_back(slot);
     }
 
@@ -150,7 +155,9 @@ impl Outbound {
             let slot = self.slots.pop_front().expect("it has just been seen");
             self.base += 1;
             self.bytes -= slot.body.len();
-            if self.spare.len() < MOST_SPARE && slot.body.capacity() <= SPARE_BYTES {
+            let spare_bytes = self.spare_bytes + slot.body.capacity();
+            if self.spare.len() < MOST_SPARE && spare_bytes <= SPARE_BYTES {
+                self.spare_bytes = spare_bytes;
                 self.spare.push(slot.body);
             }
         }

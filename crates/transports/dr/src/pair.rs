@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::Counts;
 use crate::config::{Config, MICROSECOND, Names, PathConfig, Time};
-use crate::frame::{Head, Kind, MAX_CARRIED, expand};
+use crate::frame::{Body, Head, Kind, MAX_CARRIED, expand};
 use crate::inbound::{Inbound, Verdict};
 use crate::mask::{BITS, Mask};
 use crate::outbound::{Outbound, Slot, Stage};
@@ -70,6 +70,8 @@ pub struct Pair {
     notices: VecDeque<Notice>,
     /// When room on a path comes back that has it by time alone.
     room_at: Option<Time>,
+    /// A frame has left when no time was at hand: the time of its path begins when one is.
+    is_untimed: bool,
     counts: Counts,
 }
 
@@ -87,6 +89,7 @@ impl Pair {
             paths: paths.iter().take(usize::from(u8::MAX)).map(|&path| Path::new(path)).collect(),
             notices: VecDeque::new(),
             room_at: None,
+            is_untimed: false,
             counts: Counts::default(),
         }
     }
@@ -109,6 +112,35 @@ impl Pair {
         fill(payload);
         self.outbound.push(body, words.len() as u8);
         Ok(())
+    }
+
+    /// As [`Pair::send`], and lets the frame leave where nothing else is to, without a look at the clock: the time in which it is to
+    /// be answered begins with the next call that has one. Whether nothing is left to be done by [`Pair::let_leave`].
+    ///
+    /// # Errors
+    /// As [`Pair::send`].
+    pub fn send_at_once(
+        &mut self,
+        words: &[u64],
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+        port: &mut impl Port,
+    ) -> Result<bool, Busy> {
+        let is_quiet = self.is_quiet();
+        self.send(words, len, fill)?;
+        match self.paths.first() {
+            Some(first) if is_quiet && !first.config.datagrams => {
+                self.send_first_queued(0, None, port);
+                Ok(!self.has_queued())
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Whether nothing waits to leave but perhaps an acknowledgement, and all paths are up.
+    pub fn is_quiet(&self) -> bool {
+        let is_quiet = |path: &Path| path.state == PathState::Up && !path.wants_probe;
+        !self.has_queued() && self.notices.is_empty() && self.paths.iter().all(is_quiet)
     }
 
     /// Whether [`Pair::send`] would take a frame with a body of so many bytes.
@@ -181,6 +213,16 @@ impl Pair {
         }
     }
 
+    /// Whether an acknowledgement is due.
+    pub fn is_due(&self, now: Time) -> bool {
+        self.inbound.due().is_some_and(|due| due <= now)
+    }
+
+    /// Whether frames have left whose time has not begun.
+    pub fn is_untimed(&self) -> bool {
+        self.is_untimed
+    }
+
     /// When the machine wants its next turn of [`Pair::pump`], if nothing happens before.
     pub fn deadline(&self) -> Option<Time> {
         let paths = self.paths.iter().flat_map(|path| [path.timer, path.state_timer]);
@@ -194,6 +236,18 @@ impl Pair {
 
     /// Takes a frame that arrived by `path`.
     pub fn take(&mut self, now: Time, path: u8, header: &[u64], body: &[u8]) -> Taken {
+        self.take_in_place(now, path, header, body)
+    }
+
+    /// As [`Pair::take`], of a body that stays where it lies.
+    pub fn take_in_place(
+        &mut self,
+        now: Time,
+        path: u8,
+        header: &[u64],
+        body: &(impl Body + ?Sized),
+    ) -> Taken {
+        self.start_times(now);
         let opened = Head::open(self.seed_in, header, body);
         let Some((head, is_whole)) = opened.filter(|(head, _)| head.epoch == self.config.epoch) else {
             self.counts.bad_headers += 1;
@@ -227,6 +281,7 @@ impl Pair {
 
     /// Lets leave what is due, while more may have arrived.
     pub fn let_leave(&mut self, now: Time, port: &mut impl Port) {
+        self.start_times(now);
         self.room_at = None;
         self.send_probes(now, port);
         self.send_queued(now, port);
@@ -339,7 +394,9 @@ impl Pair {
         path.window.grow(1);
         // Otherwise it is not known which of its departures arrived.
         if attempt == 1 || echo == Some((sequence, attempt)) {
-            path.rtt.sample(now - sent_at);
+            if let Some(sent_at) = sent_at {
+                path.rtt.sample(now - sent_at);
+            }
             path.hear(now, departure);
         }
         true
@@ -525,37 +582,55 @@ impl Pair {
     fn send_queued(&mut self, now: Time, port: &mut impl Port) {
         let Some(best) = self.best() else { return };
         while self.outbound.has_queued() {
-            let path = &mut self.paths[usize::from(best)];
-            if let Err(at) = path.room(now) {
+            if let Err(at) = self.paths[usize::from(best)].room(now) {
                 self.room_at = at;
                 return;
             }
-            let mut head = self.head(Kind::Data, best);
-            let path = &mut self.paths[usize::from(best)];
-            let Some((sequence, slot)) = self.outbound.first_queued() else { return };
-            head.sequence = sequence;
-            head.attempt = slot.attempt.saturating_add(1);
-            head.words = slot.words;
-            head.has_crc = path.config.payload_crc;
-            head.length = slot.body.len() as u32;
-            let words = head.seal(self.seed_out, &slot.body);
-            if port.transmit(best, words.as_slice(), &slot.body).is_err() {
+            if !self.send_first_queued(best, Some(now), port) {
                 // A transport's room is reported by itself, and looked for with each turn.
                 return;
             }
-            if slot.attempt > 0 {
-                self.counts.resent += 1;
-                self.counts.resent_bytes += slot.body.len() as u64;
-            }
-            self.counts.sent += 1;
-            (slot.attempt, slot.path, slot.stage) = (head.attempt, best, Stage::Out);
-            (slot.departure, slot.sent_at) = (path.depart(now), now);
-            path.out += 1;
-            if path.timer.is_none() {
-                path.timer = Some(now + path.patience(&self.config));
-            }
-            self.outbound.left();
-            self.inbound.paid();
+        }
+    }
+
+    /// Lets the first frame that waits leave by a path, which has a share of the network for it; whether it did.
+    fn send_first_queued(&mut self, by: u8, now: Option<Time>, port: &mut impl Port) -> bool {
+        let mut head = self.head(Kind::Data, by);
+        let path = &mut self.paths[usize::from(by)];
+        let Some((sequence, slot)) = self.outbound.first_queued() else { return false };
+        head.sequence = sequence;
+        head.attempt = slot.attempt.saturating_add(1);
+        head.words = slot.words;
+        head.has_crc = path.config.payload_crc;
+        head.length = slot.body.len() as u32;
+        let words = head.seal(self.seed_out, &slot.body);
+        if port.transmit(by, words.as_slice(), &slot.body).is_err() {
+            return false;
+        }
+        if slot.attempt > 0 {
+            self.counts.resent += 1;
+            self.counts.resent_bytes += slot.body.len() as u64;
+        }
+        self.counts.sent += 1;
+        (slot.attempt, slot.path, slot.stage) = (head.attempt, by, Stage::Out);
+        (slot.departure, slot.sent_at) = (path.depart(now), now);
+        path.out += 1;
+        if path.timer.is_none() {
+            path.timer = now.map(|now| now + path.patience(&self.config));
+            self.is_untimed |= now.is_none();
+        }
+        self.outbound.left();
+        self.inbound.paid();
+        true
+    }
+
+    /// The times of frames begin that left when no time was at hand.
+    fn start_times(&mut self, now: Time) {
+        if !core::mem::take(&mut self.is_untimed) {
+            return;
+        }
+        for path in self.paths.iter_mut().filter(|path| path.out > 0 && path.timer.is_none()) {
+            path.timer = Some(now + path.patience(&self.config));
         }
     }
 
@@ -573,7 +648,7 @@ impl Pair {
             let words = head.seal(self.seed_out, &body);
             if port.transmit(index as u8, words.as_slice(), &body).is_ok() {
                 let path = &mut self.paths[index];
-                let number = path.depart(now);
+                let number = path.depart(Some(now));
                 path.ask(number, now, &self.config);
             }
         }

@@ -143,13 +143,15 @@ impl Path {
         self.window.room(self.out, now)
     }
 
-    /// A frame leaves: its number.
-    pub(crate) fn depart(&mut self, now: Time) -> u64 {
+    /// A frame leaves: its number. The share of a network needs the time.
+    pub(crate) fn depart(&mut self, now: Option<Time>) -> u64 {
         self.departures += 1;
         if self.departures - self.counted_from >= FRAMES_COUNTED {
             (self.counted_from, self.damaged) = (self.departures, 0);
         }
-        if self.config.datagrams {
+        if self.config.datagrams
+            && let Some(now) = now
+        {
             self.window.depart(now, self.rtt.quick());
         }
         self.departures
