@@ -1,9 +1,12 @@
 //! Frames: how messages lie in the stream of bytes of a connection.
 //!
 //! ```text
-//!   0               4               6       8                  8 + 8 * words
-//!   payload bytes   header words    kind    header words …     payload …
+//!   0               4               5       6       8                  8 + 8 * words
+//!   payload bytes   header words    kind    check   header words …     payload …
 //! ```
+//!
+//! The check is of the six bytes before it: a network that damages a length would have the receiver wait for bytes that never come,
+//! while all that does come is taken for them, and no checksum above would see any of it.
 //!
 //! The first frame of the process that connected is of kind "confirmed" and has nothing else: it states that this
 //! connection, of several that may have been tried, is the one. All others are messages, or move what users have exposed:
@@ -26,24 +29,18 @@ pub(crate) const HEAD: usize = 8;
 /// Bytes of a frame beside its payload, at most.
 pub(crate) const OVERHEAD: usize = HEAD + 8 * MAX_HEADER_WORDS;
 
-const MESSAGE: u16 = 0;
-const CONFIRMED: u16 = 1;
-const FETCH: u16 = 2;
-const FETCHED: u16 = 3;
-const STORE: u16 = 4;
-const OVER: u16 = 5;
-const REST: u16 = 6;
-const LANE_LOST: u16 = 7;
-const APART: u16 = 8;
+const MESSAGE: u8 = 0;
+const CONFIRMED: u8 = 1;
+const FETCH: u8 = 2;
+const FETCHED: u8 = 3;
+const STORE: u8 = 4;
+const OVER: u8 = 5;
+const REST: u8 = 6;
+const LANE_LOST: u8 = 7;
+const APART: u8 = 8;
 
 /// The frame that confirms a connection.
-pub(crate) const CONFIRM: [u8; HEAD] = {
-    let mut head = [0; HEAD];
-    let kind = CONFIRMED.to_ne_bytes();
-    head[6] = kind[0];
-    head[7] = kind[1];
-    head
-};
+pub(crate) const CONFIRM: [u8; HEAD] = head(0, 0, CONFIRMED);
 
 /// The bytes are no frame of a peer that keeps to the protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,7 +49,7 @@ pub(crate) struct Broken;
 /// Where the parts of the first frame lie: the header, then the payload, from byte [`HEAD`] on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Extent {
-    kind: u16,
+    kind: u8,
     pub(crate) header: usize,
     pub(crate) payload: usize,
 }
@@ -70,9 +67,12 @@ impl Extent {
 /// There is no such frame, or a message of more than `most` bytes of payload.
 pub(crate) fn extent(bytes: &[u8], most: usize) -> Result<Option<Extent>, Broken> {
     let Some(head) = bytes.first_chunk::<HEAD>() else { return Ok(None) };
-    let payload = u32::from_ne_bytes([head[0], head[1], head[2], head[3]]) as usize;
-    let words = usize::from(u16::from_ne_bytes([head[4], head[5]]));
-    let kind = u16::from_ne_bytes([head[6], head[7]]);
+    let payload = u32::from_ne_bytes([head[0], head[1], head[2], head[3]]);
+    let (words, kind) = (head[4], head[5]);
+    if u16::from_ne_bytes([head[6], head[7]]) != check(payload, words, kind) {
+        return Err(Broken);
+    }
+    let (payload, words) = (payload as usize, usize::from(words));
     let fits = match kind {
         MESSAGE => words <= MAX_HEADER_WORDS && payload <= most,
         FETCH => words == 4 && payload == 0,
@@ -91,12 +91,16 @@ pub(crate) fn message_head(payload: usize, words: usize) -> [u8; HEAD] {
     head(payload, words, MESSAGE)
 }
 
-fn head(payload: usize, words: usize, kind: u16) -> [u8; HEAD] {
-    let mut bytes = [0; HEAD];
-    bytes[..4].copy_from_slice(&(payload as u32).to_ne_bytes());
-    bytes[4..6].copy_from_slice(&(words as u16).to_ne_bytes());
-    bytes[6..].copy_from_slice(&kind.to_ne_bytes());
-    bytes
+const fn head(payload: usize, words: usize, kind: u8) -> [u8; HEAD] {
+    let [a, b, c, d] = (payload as u32).to_ne_bytes();
+    let [e, f] = check(payload as u32, words as u8, kind).to_ne_bytes();
+    [a, b, c, d, words as u8, kind, e, f]
+}
+
+/// Differs wherever one bit of these does: no 16 bits of the factor in a row are equal.
+const fn check(payload: u32, words: u8, kind: u8) -> u16 {
+    let all = payload as u64 | (words as u64) << 32 | (kind as u64) << 40;
+    (all.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48) as u16
 }
 
 /// A frame that is no message. Lengths are those of the payload that follows, or is asked for.
@@ -136,7 +140,7 @@ impl Control {
     }
 
     /// As it arrived.
-    fn from_words(kind: u16, payload: usize, word: impl Fn(usize) -> u64) -> Result<Control, Broken> {
+    fn from_words(kind: u8, payload: usize, word: impl Fn(usize) -> u64) -> Result<Control, Broken> {
         let name = |at| u32::try_from(word(at)).map_err(|_| Broken);
         Ok(match kind {
             FETCH => Control::Fetch { name: name(0)?, offset: word(1), len: word(2), get: name(3)? },
@@ -330,9 +334,6 @@ mod tests {
 
     #[test]
     fn heads_are_checked() {
-        let head = |payload: u32, words: u16, kind: u16| {
-            [&payload.to_ne_bytes()[..], &words.to_ne_bytes(), &kind.to_ne_bytes()].concat()
-        };
         assert_eq!(extent(&head(10, 2, 0), 10), Ok(Some(Extent { kind: MESSAGE, header: 16, payload: 10 })));
         for wrong in [
             head(11, 2, 0),
@@ -347,11 +348,21 @@ mod tests {
             head(0, 2, 7),
             head(0, 0, 8),
             head(0, 0, 1),
-            head(u32::MAX, 0, 0),
+            head(u32::MAX as usize, 0, 0),
         ] {
             assert_eq!(extent(&wrong, 10), Err(Broken));
         }
         assert_eq!(extent(&CONFIRM[..7], 10), Ok(None));
         assert_eq!(extent(&CONFIRM, 10), Err(Broken));
+    }
+    #[test]
+    fn a_damaged_bit_of_a_head_is_seen() {
+        for (payload, words) in [(0, 0), (0, 4), (1, 8), (1000, 3), (65_536, 4), (MOST, 8)] {
+            for bit in 0..8 * HEAD {
+                let mut bytes = message_head(payload, words);
+                bytes[bit / 8] ^= 1 << (bit % 8);
+                assert_eq!(extent(&bytes, usize::MAX), Err(Broken), "bit {bit} of {payload}, {words}");
+            }
+        }
     }
 }
