@@ -4,7 +4,7 @@ use std::ffi::{CStr, OsStr, c_void};
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// The folder this library is installed in: two above its own file (`PREFIX/lib/libmpi_abi.so.1`).
 ///
@@ -22,9 +22,16 @@ pub fn prefix() -> Option<PathBuf> {
     }
     // SAFETY: on success `dli_fname` is a NUL-terminated name that lives as long as the loaded file, which is this code.
     let name = unsafe { CStr::from_ptr(name) };
-    let file = Path::new(OsStr::from_bytes(name.to_bytes()));
-    let root = file.parent()?.parent()?;
-    file.is_absolute().then(|| root.to_path_buf())
+    folder_of(Path::new(OsStr::from_bytes(name.to_bytes())))
+}
+
+fn folder_of(library: &Path) -> Option<PathBuf> {
+    let beside = library.parent().filter(|_| library.is_absolute())?;
+    // Libraries of other ABIs load this one as `lib/alhena/abi/../../libmpi_abi.so.1`.
+    match beside.components().any(|part| part == Component::ParentDir) {
+        true => Some(beside.canonicalize().ok()?.parent()?.to_path_buf()),
+        false => Some(beside.parent()?.to_path_buf()),
+    }
 }
 
 /// The program's writable segments that stay writable, ascending: its globals and statics. Another process that runs
@@ -190,7 +197,20 @@ fn build_id(mut notes: &[u8]) -> Option<&[u8]> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
     use std::sync::atomic::AtomicU64;
+
+    #[test]
+    fn an_installation_is_above_the_folder_of_its_library() {
+        let folder_of = |file: &str| super::folder_of(Path::new(file));
+        assert_eq!(folder_of("/opt/x/lib/libmpi_abi.so.1").as_deref(), Some(Path::new("/opt/x")));
+        assert_eq!(folder_of("lib/libmpi_abi.so.1"), None);
+        let made = std::env::temp_dir().join(format!("alhena-image-{}", std::process::id()));
+        std::fs::create_dir_all(made.join("lib/alhena/abi")).unwrap();
+        let seen = folder_of(made.join("lib/alhena/abi/../../libmpi_abi.so.1").to_str().unwrap());
+        assert_eq!(seen, Some(made.canonicalize().unwrap()));
+        std::fs::remove_dir_all(&made).unwrap();
+    }
 
     #[test]
     fn statics_lie_in_writable_segments() {
