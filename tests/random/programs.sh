@@ -9,7 +9,7 @@ known_parameters=
 
 sources_of() { # NAME
     case $1 in
-    threads | sessions) echo "$1" ;;
+    threads | sessions | meetings) echo "$1" ;;
     *) echo main layout area jobs families messages exchange collectives reductions ;;
     esac
 }
