@@ -163,7 +163,7 @@ pub fn meet(t: &mut Token, other: &Side) -> Result<Arc<Group>> {
     let mut state = t.lock();
     let mut peers = Vec::with_capacity(other.members.len());
     for member in &other.members {
-        let State { p2p, groups, lost, .. } = &mut *state;
+        let State { p2p, groups, .. } = &mut *state;
         // A group of the program may still name a process that has ended.
         let met = p2p.meet(member.process, &member.card, |peer| !groups.contain(peer.0));
         let Ok((peer, is_new)) = met else {
@@ -174,9 +174,9 @@ pub fn meet(t: &mut Token, other: &Side) -> Result<Arc<Group>> {
             );
         };
         if is_new {
-            lost.retain(|&other| other != peer);
+            state.forget_losses_of(peer);
         }
-        p2p.hold(&[peer.0]);
+        state.p2p.hold(&[peer.0]);
         peers.push(peer.0);
     }
     let me = state.me();

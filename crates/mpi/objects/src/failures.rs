@@ -1,7 +1,8 @@
 //! What this process knows of failures, in a job that goes on without ranks that fail (user-level failure mitigation).
 //!
-//! `known` only ever grows at its end, so the groups that `MPIX_Comm_get_failed` gives begin alike. What is agreed on counts only
-//! those that the launcher has `announced`: they have ended, and all learn of them. `survival` has what the state does with that.
+//! Of a communicator's processes, `known` only ever grows at its end, so the groups that `MPIX_Comm_get_failed` gives begin alike. What
+//! is agreed on counts only those that the launcher has `announced`: they have ended, and all learn of them. `survival` has what the
+//! state does with that.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,6 +40,13 @@ impl Failures {
     pub fn survive(&mut self) {
         self.survives = true;
         SURVIVES.store(true, Ordering::Relaxed);
+    }
+
+    /// The number of a process that has ended is another one's from now on.
+    pub(crate) fn forget(&mut self, peer: Peer) {
+        self.known.retain(|&other| other != peer);
+        self.announced.retain(|&other| other != peer);
+        self.early.retain(|&(_, from)| from != peer);
     }
 
     /// A context was revoked, by the word of `from`, whose communicator is being made here; or was, and this process has freed it.
@@ -90,6 +98,15 @@ mod tests {
     use super::*;
     use crate::tables::error_handlers::Handler;
     use crate::tables::groups::Group;
+
+    #[test]
+    fn a_number_that_is_used_again_has_not_failed() {
+        let mut failures =
+            Failures { known: vec![Peer(4), Peer(5)], announced: vec![Peer(5)], ..Failures::default() };
+        failures.revoke_early(7, Peer(5));
+        failures.forget(Peer(5));
+        assert!(failures.known == [Peer(4)] && failures.announced.is_empty() && failures.early.is_empty());
+    }
 
     #[test]
     fn contexts_that_another_process_makes_up_are_bounded() {

@@ -57,6 +57,12 @@ impl State {
         }
     }
 
+    /// The number of a process that has ended is another one's from now on. No communicator and no group contains it yet.
+    pub fn forget_losses_of(&mut self, peer: Peer) {
+        self.lost.retain(|&other| other != peer);
+        self.failures.forget(peer);
+    }
+
     /// Threads that wait look whether that is over.
     pub fn note_news(&mut self) {
         self.failures.any = true;
