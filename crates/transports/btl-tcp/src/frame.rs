@@ -283,6 +283,22 @@ mod tests {
         got
     }
 
+    /// Gives rubbish heads that have their check, of all kinds, mostly with the lengths that these have.
+    fn seal_heads(bytes: &mut [u8]) {
+        let mut at = 0;
+        while let Some(place) = bytes.get_mut(at..).and_then(|rest| rest.first_chunk_mut::<HEAD>()) {
+            let [payload, words, kind, odd, ..] = *place;
+            let (kind, is_odd) = (kind % (APART + 1), odd % 16 == 0);
+            let usual = [words % 9, 0, 4, 1, 3, 2, 0, 1, 1][usize::from(kind)];
+            let words = usize::from(if is_odd { words } else { usual });
+            let has_payload = is_odd || matches!(kind, MESSAGE | FETCHED | STORE);
+            let payload = usize::from(payload) * usize::from(has_payload);
+            *place = head(payload, words, kind);
+            // Of what is no message the test takes no payload.
+            at += HEAD + 8 * words + if kind == MESSAGE { payload } else { 0 };
+        }
+    }
+
     proptest! {
         /// However the stream is cut, the messages come out as they went in.
         #[test]
@@ -304,11 +320,10 @@ mod tests {
 
         /// Rubbish is refused or taken for messages within the bounds; nothing panics, nothing grows beyond a frame.
         #[test]
-        fn rubbish_stays_within_bounds(bytes in proptest::collection::vec(any::<u8>(), 0..3000), small in any::<bool>()) {
+        fn rubbish_stays_within_bounds(bytes in proptest::collection::vec(any::<u8>(), 0..3000), sealed in any::<bool>()) {
             let mut bytes = bytes;
-            if small {
-                // Mostly lengths that are allowed.
-                bytes.iter_mut().skip(1).step_by(3).for_each(|byte| *byte = 0);
+            if sealed {
+                seal_heads(&mut bytes);
             }
             let mut input = Input::default();
             for piece in bytes.chunks(17) {
@@ -355,6 +370,7 @@ mod tests {
         assert_eq!(extent(&CONFIRM[..7], 10), Ok(None));
         assert_eq!(extent(&CONFIRM, 10), Err(Broken));
     }
+
     #[test]
     fn a_damaged_bit_of_a_head_is_seen() {
         for (payload, words) in [(0, 0), (0, 4), (1, 8), (1000, 3), (65_536, 4), (MOST, 8)] {
