@@ -13,14 +13,12 @@
 #   make fuzz TARGET=NAME     fuzz one target of fuzz/ for FUZZ_SECONDS (default 60); needs nightly and cargo-fuzz
 #   make clean                remove what was built (not .apps/)
 #
-# PROFILE=dev builds faster and runs slower. STEPS="fmt unit" restricts `make test`, APPS="netpipe" `make apps`.
+# PROFILE=dev builds faster and runs slower; `make test` takes it unless PROFILE=release asks for what is released.
+# STEPS="fmt unit" restricts `make test`, APPS="netpipe" `make apps`.
 
-PREFIX  ?= $(CURDIR)/install
-PROFILE ?= release
-STEPS   ?=
-APPS    ?=
-
-export PROFILE
+PREFIX ?= $(CURDIR)/install
+STEPS  ?=
+APPS   ?=
 
 .PHONY: build install uninstall demo dist docs test apps deny fuzz clean
 
