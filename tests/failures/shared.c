@@ -1,7 +1,7 @@
 /* Windows and files one of whose processes dies: calls that need it end with an error, none of them hangs, and what the others have
  * afterwards is theirs.
  *
- * usage: mpiexec -with-ft ulfm -n N shared FILE     N is 7 or more
+ * usage: mpiexec -with-ft ulfm -n N shared FILE     N is 8 or more
  */
 #include "failures.h"
 
@@ -90,6 +90,93 @@ static MPI_Comm window(MPI_Comm comm, enum how how, const char *name) {
     return alive;
 }
 
+/* A process frees a window after the failure of another one, in the middle of its epochs, while the others still use it: what they ask
+ * of it ends, with the error of a failure if it is not done, and what it had locked is free. */
+static MPI_Comm left(MPI_Comm comm) {
+    MPI_Win win;
+    MPI_Group group, others;
+    enum { AT = 1, LOCKED = 2 };
+    int *memory, rank, count, good = 1, codes[12], made = 0, one = 1, got = 0, place, at = AT;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &count);
+    place = count - 1;
+    MPI_Win_allocate(4 * sizeof(int), sizeof(int), MPI_INFO_NULL, comm, &memory, &win);
+    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    /* The first holds a lock of the one that leaves, which holds one of another process, and a third waits for that of the first. */
+    MPI_Barrier(comm);
+    if (rank == 0)
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, AT, 0, win);
+    if (rank == AT)
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, LOCKED, 0, win);
+    MPI_Barrier(comm);
+    if (rank == place)
+        die();
+    MPI_Comm alive = survivors(comm);
+    if (rank == AT) {
+        MPI_Win_free(&win);
+        good = win == MPI_WIN_NULL;
+    }
+    /* This one waits for the lock before or after its owner has left. */
+    if (rank == 3)
+        codes[made++] = MPI_Win_lock(MPI_LOCK_SHARED, AT, 0, win);
+    /* All others ask for something once it has. */
+    if (rank == AT)
+        for (int i = 0; i < place; i++)
+            if (i != AT && i != 3)
+                MPI_Send(&one, 1, MPI_INT, i, 2, alive);
+    if (rank != AT && rank != 3)
+        MPI_Recv(&got, 1, MPI_INT, AT, 2, alive, MPI_STATUS_IGNORE);
+    if (rank == 0) {
+        codes[made++] = MPI_Put(&one, 1, MPI_INT, AT, 0, 1, MPI_INT, win);
+        codes[made++] = MPI_Win_flush(AT, win);
+        codes[made++] = MPI_Get(&got, 1, MPI_INT, AT, 0, 1, MPI_INT, win);
+        codes[made++] = MPI_Win_flush(AT, win);
+        codes[made++] = MPI_Fetch_and_op(&one, &got, MPI_INT, AT, 0, MPI_SUM, win);
+        codes[made++] = MPI_Win_flush(AT, win);
+        codes[made++] = MPI_Accumulate(&one, 1, MPI_INT, AT, 0, 1, MPI_INT, MPI_SUM, win);
+        codes[made++] = MPI_Win_unlock(AT, win);
+    } else if (rank != AT && rank != 3) {
+        codes[made++] = MPI_Win_lock(MPI_LOCK_EXCLUSIVE, AT, 0, win);
+        if (codes[0] == MPI_SUCCESS)
+            codes[made++] = MPI_Win_unlock(AT, win);
+        codes[made] = MPI_Win_lock(MPI_LOCK_EXCLUSIVE, LOCKED, 0, win);
+        if (codes[made++] == MPI_SUCCESS)
+            codes[made++] = MPI_Win_unlock(LOCKED, win);
+    }
+    if (rank == 3 && codes[0] == MPI_SUCCESS)
+        codes[made++] = MPI_Win_unlock(AT, win);
+    for (int i = 0; i < made; i++)
+        good &= ended(codes[i]);
+    all_good(alive, good, "what is asked of one that has freed its window ends");
+    made = 0;
+    if (rank == 4) {
+        MPI_Win_get_group(win, &group);
+        MPI_Group_incl(group, 1, &at, &others);
+        codes[made++] = MPI_Win_post(others, 0, win);
+        codes[made++] = MPI_Win_wait(win);
+        good &= failed(codes[1]);
+        codes[made++] = MPI_Win_post(others, 0, win);
+        do
+            codes[made] = MPI_Win_test(win, &got);
+        while (codes[made] == MPI_SUCCESS && !got);
+        good &= failed(codes[made++]);
+        codes[made++] = MPI_Win_start(others, 0, win);
+        good &= failed(codes[4]);
+        codes[made++] = MPI_Win_start(others, MPI_MODE_NOCHECK, win);
+        codes[made++] = MPI_Put(&one, 1, MPI_INT, AT, 0, 1, MPI_INT, win);
+        codes[made++] = MPI_Win_complete(win);
+        codes[made++] = MPI_Win_fence(0, win);
+        MPI_Group_free(&group);
+        MPI_Group_free(&others);
+    }
+    for (int i = 0; i < made; i++)
+        good &= ended(codes[i]);
+    all_good(alive, good, "and epochs with it");
+    if (rank != AT)
+        MPI_Win_free(&win);
+    return alive;
+}
+
 /* Blocks of all are written by two-phase I/O; the last process dies before it writes. */
 static MPI_Comm file(MPI_Comm comm, const char *name) {
     enum { LENGTH = 1 << 15, PIECE = 1 << 10 };
@@ -138,17 +225,18 @@ int main(int argc, char **argv) {
     int last;
     begin(&argc, &argv);
     const char *name = argc > 1 ? argv[1] : "/tmp/shared-file";
-    if (size < 7) {
+    if (size < 8) {
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-    next = window(comm, HOLDS_LOCK, "a lock that a dead process held ends");
+    next = left(comm);
+    next = window(next, HOLDS_LOCK, "a lock that a dead process held ends");
     next = window(next, HOLDS_SHARED_LOCK, "a lock that a dead process shared ends");
     next = window(next, IN_EPOCH, "a lock of a window with a dead process ends");
     next = file(next, name);
     MPI_Comm_size(next, &last);
-    all_good(next, last == size - 4, "four have died");
+    all_good(next, last == size - 5, "five have died");
     if (me == 0)
         MPI_File_delete(name, MPI_INFO_NULL);
     return finish();

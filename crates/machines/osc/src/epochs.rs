@@ -208,6 +208,11 @@ impl Epochs {
         Ok(self.locks.swap_remove(found))
     }
 
+    /// The targets of the locks that this process holds.
+    pub fn locked(&self) -> impl Iterator<Item = u32> {
+        self.locks.iter().map(|lock| lock.target)
+    }
+
     /// Whether `MPI_Win_lock_all` may be called.
     ///
     /// # Errors
@@ -279,6 +284,7 @@ mod tests {
         epochs.lock(lock(1));
         epochs.access(1).unwrap();
         epochs.passive(1).unwrap();
+        assert!(epochs.locked().eq([1]));
         assert!(epochs.access(0).is_err() && epochs.may_lock(1).is_err() && epochs.fence(true).is_err());
         assert!(epochs.may_free().is_err() && epochs.unlock(0).is_err() && epochs.may_lock_all().is_err());
         assert_eq!(epochs.unlock(1), Ok(lock(1)));

@@ -48,6 +48,14 @@ impl Holders {
         self.0.swap_remove(found);
         Some(exclusive)
     }
+
+    /// The locks that are held: whether each is an exclusive one.
+    pub fn held(&self) -> impl Iterator<Item = bool> {
+        self.0.iter().filter_map(|&(_, state)| match state {
+            HoldState::Held { exclusive } => Some(exclusive),
+            HoldState::Wanted => None,
+        })
+    }
 }
 
 #[cfg(test)]
@@ -63,6 +71,7 @@ mod tests {
         assert_eq!(holders.give_back(1), None, "it only wants it");
         holders.hold(1, true);
         assert!(!holders.want(1) && !holders.want(2));
+        assert!(holders.held().eq([true]));
         assert_eq!(holders.give_back(2), None);
         assert_eq!((holders.give_back(1), holders.give_back(1)), (Some(true), None));
         holders.forget(2);

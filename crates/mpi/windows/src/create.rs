@@ -20,8 +20,8 @@ use super::far::Far;
 use super::lent::{self, Lent};
 use super::network::Network;
 use super::remote::{self, OFFER};
-use super::serve::prepare_grants;
-use super::{ELSEWHERE, Facts, RankMemory, WINDOWS, Window, hints};
+use super::serve::{self, prepare_grants};
+use super::{ELSEWHERE, Facts, RankMemory, WINDOWS, Window, far, hints, locks, sync};
 use collectives::gather_words;
 use communicators::{free_inner, inner};
 use objects::attr::{Attributes, delete_all};
@@ -443,28 +443,52 @@ fn reaches_all(state: &State, group: &Group, near: &[u32]) -> bool {
     others.all(|peer| state.node.as_ref().is_some_and(|node| node.can_read(Peer(peer))))
 }
 
+/// Ends what this process has begun at others with a window that has lost a process: those that live may wait for it.
+fn end_epochs(t: &mut Token, win: abi::Win) {
+    let locked: Vec<u32> = match WINDOWS.get(&t.lock().tables).get(win) {
+        Ok(window) => window.epochs.locked().collect(),
+        Err(_) => return,
+    };
+    // What has become of the operations is of no matter, and neither is an epoch that is not open.
+    locked.into_iter().for_each(|target| _ = locks::unlock(t, target as i32, win));
+    _ = locks::unlock_all(t, win);
+    _ = sync::complete(t, win);
+}
+
 /// `MPI_Win_free`: the attributes' callbacks run first; then all processes meet, unless they promised not to lock.
 pub fn free(t: &mut Token, win: &mut abi::Win) -> Result<()> {
-    {
+    let is_whole = {
         let state = t.lock();
         let window = WINDOWS.get(&state.tables).get(*win)?;
-        // An epoch with a failed process cannot be ended.
-        if state.check_whole(window.comm).is_ok() {
+        let is_whole =
+            state.check_whole(window.comm).is_ok() && !(state.failures.survives && window.has_any_ended());
+        if is_whole {
             window.epochs.may_free()?;
         }
+        is_whole
+    };
+    if !is_whole {
+        end_epochs(t, *win);
     }
     delete_all(t, super::attr::Win(*win))?;
     // Operations that have failed were reported where their epoch ended. In a job that goes on a window is freed although a process has
     // failed.
-    let met = super::sync::meet(t, *win).map(drop);
+    let met = sync::meet(t, *win).map(drop);
     if !t.lock().failures.survives {
         met?;
     }
     let mut state = t.lock();
-    let Some(window) = WINDOWS.get_mut(&mut state.tables).remove(*win) else { return Ok(()) };
-    WINDOWS.get_mut(&mut state.tables).forget_waiting(&window);
+    let Some(mut window) = WINDOWS.get_mut(&mut state.tables).remove(*win) else { return Ok(()) };
+    serve::leave(&mut state, far::number(*win), &mut window);
     state.errhandlers.release(window.errhandler);
-    if let Some(far) = &window.far {
+    // Those that live need not have come, as they may not have the window at all, and may still access it.
+    let may_be_used = met.is_err();
+    if may_be_used {
+        // Its id is not used again: it is in their messages.
+        state.revoke(window.comm);
+    }
+    let is_own = matches!(window.facts.flavor, abi::WIN_FLAVOR_ALLOCATE | abi::WIN_FLAVOR_SHARED);
+    if let Some(far) = window.far.as_ref().filter(|_| !(may_be_used && is_own)) {
         far.network.close(&mut state.p2p.bml);
     }
     drop(state);
@@ -472,9 +496,8 @@ pub fn free(t: &mut Token, win: &mut abi::Win) -> Result<()> {
         engine::release_progress(t);
     }
     free_inner(t, window.comm);
-    if met.is_err() {
-        // Those that live need not have come, as they may not have the window at all, and may still access it: its memory is not
-        // used again.
+    if may_be_used {
+        // Neither is its memory.
         std::mem::forget(window);
     }
     *win = abi::WIN_NULL;

@@ -61,10 +61,12 @@ pub(super) const DATA: u8 = 17;
 pub(super) const GRANTED: u8 = 18;
 /// Token or 0: the request makes no sense to its target.
 pub(super) const FAILED: u8 = 19;
-/// Whether there was a handler.
+/// What has become of a message ([`super::light::Outcome`]).
 pub(super) const HANDLED: u8 = 20;
 /// Token: the lock cannot be had, since a process that may hold it is lost.
 pub(super) const REFUSED: u8 = 21;
+/// Token or 0: the target has left the window.
+pub(super) const GONE: u8 = 22;
 
 /// Bytes of a run in a message: address and length.
 pub(super) const RUN: usize = 16;
@@ -175,6 +177,12 @@ pub(super) fn request(
 }
 
 pub(super) const LOST: Error = Error::new(abi::ERR_PROC_ABORTED, "the target of the operation is lost");
+
+/// The error of what a process does not do that has no such window: processes free one together, or after a failure.
+pub(super) const LEFT: Error = Error::new(
+    abi::ERR_PROC_ABORTED,
+    "the target has freed the window, as a process does after the failure of another one",
+);
 
 /// The number of a window in messages.
 pub(super) fn number(win: abi::Win) -> u64 {

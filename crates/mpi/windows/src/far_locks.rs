@@ -3,7 +3,7 @@
 //! ```text
 //!   origin                  target
 //!   LOCK, token          ─► queues an `osc::Acquire` of the words of its node, in the order of all that want the lock;
-//!                           FAILED if the origin wants or holds one already (`osc::Holders`), or there is no such window
+//!                           FAILED if the origin wants or holds one already (`osc::Holders`), GONE if there is no such window
 //!   lock, or first          polls it whenever a rank of its node rings, or a message comes
 //!   operation, returns   ◄─ GRANTED, or REFUSED if a process that may hold the lock is lost
 //!   CHECK, now and then  ─► finds out whether such a process has ended
@@ -134,7 +134,7 @@ fn has_ended(t: &mut Token, win: abi::Win, target: u32) -> Result<()> {
 /// The error of a lock that its target has no place for.
 pub(super) const NOT_GRANTED: Error = Error::new(
     abi::ERR_RMA_SYNC,
-    "the target does not grant the lock: this process wants or holds one of it already, or it has no such window",
+    "the target does not grant the lock: this process wants or holds one of it already",
 );
 
 /// Gives a lock back to a rank of another node.
@@ -228,9 +228,10 @@ impl Windows {
         decided
     }
 
-    /// No rank waits for the locks of a window any more.
-    pub(super) fn forget_waiting(&mut self, window: &Window) {
+    /// This process leaves a window: those that want its lock, with their tokens.
+    pub(super) fn leave(&mut self, window: &mut Window) -> Vec<(u32, u64)> {
         self.waiting -= window.waiting();
+        window.give_locks_up()
     }
 
     /// The numbers of the windows with locks that others want.
@@ -315,6 +316,22 @@ impl Window {
         }
         decided.push(Decided { rank: *rank, token: *token, granted: false });
         true
+    }
+
+    /// Gives back the lock that ranks of other nodes hold, for those of this node that still have the window, and gives up those that
+    /// others want: these, with their tokens.
+    fn give_locks_up(&mut self) -> Vec<(u32, u64)> {
+        let Some(far) = &mut self.far else { return Vec::new() };
+        let (mut queue, holders) = (std::mem::take(&mut far.queue), std::mem::take(&mut far.holders));
+        for waiting in &mut queue {
+            for lock in [Some(&mut waiting.lock), waiting.past.as_mut()].into_iter().flatten() {
+                lock.abandon(self.control.view(), self.local, &mut self.announced);
+            }
+        }
+        for exclusive in holders.held() {
+            osc::release(self.control.view(), self.own_wish(exclusive), |local| self.ring(local));
+        }
+        queue.iter().filter(|waiting| !waiting.granted).map(|waiting| (waiting.rank, waiting.token)).collect()
     }
 
     /// Whether a rank of another node is lost, which cannot give anything back.

@@ -8,14 +8,14 @@ use node::SharedSegment;
 use osc::{Control, Epochs, Exposure, NO_TOKEN, Parts, Regions, Shape, Side, Wish};
 
 use super::far::{
-    CHECK, COMBINE, COMPLETE, DATA, DONE, FAILED, Far, GET, GRANTED, HANDLED, LOCK, LOST, NOTICE, POST, PUT,
-    REFUSED, SWAP, UNLOCK,
+    CHECK, COMBINE, COMPLETE, DATA, DONE, FAILED, Far, GET, GONE, GRANTED, HANDLED, LEFT, LOCK, LOST, NOTICE,
+    POST, PUT, REFUSED, SWAP, UNLOCK,
 };
-use super::light::{MOST, on_message};
+use super::light::{MOST, Outcome, on_message};
 use super::locks::{HOLDER_ENDED, await_lock};
 use super::network::Network;
 use super::serve::{About, Frame, Reply};
-use super::{Facts, RankMemory, WINDOWS, Window, Windows};
+use super::{Facts, RankMemory, WINDOWS, Window, Windows, far};
 use objects::attr::Attributes;
 use objects::domain::enter_any;
 use objects::errhandler::Handler;
@@ -277,7 +277,7 @@ fn requests_without_sense_are_answered_with_a_failure() {
     }
     assert_eq!(process.request(1, NOTICE, &[osc::NOTICES.into()], &[]), None);
     let elsewhere = Frame { from: Peer(10), kind: GET, words: &[3, 0, 0], payload: PeerBytes::of(&[]) };
-    assert_eq!(process.windows.serve(About { number: 6, rank: 0 }, &elsewhere, LIMIT), None);
+    assert_eq!(process.windows.serve(About { number: 6, rank: 0 }, &elsewhere, LIMIT), Some(Reply::Gone));
 }
 
 #[test]
@@ -290,7 +290,7 @@ fn answers_count_for_what_their_sender_was_asked() {
     let lock = operations.begin_lock(1).unwrap();
     operations.asked(1);
     for number in 0..100 {
-        for kind in [DATA, GRANTED, REFUSED, FAILED, DONE, HANDLED] {
+        for kind in [DATA, GRANTED, REFUSED, FAILED, GONE, DONE, HANDLED] {
             // Another rank, in its own name and in that of the one that was asked; and a stranger.
             for (rank, said) in [(2, 2), (2, 1), (1, 2), (20, 1)] {
                 process.answer(rank, said, kind, &[number], &[9; 8]);
@@ -329,6 +329,38 @@ fn a_lock_that_fails_at_its_target_is_over() {
     assert_eq!(operations.take(NO_TOKEN), Some(Ok(())));
 }
 
+/// Whatever a process asks of one that has left the window ends with the error of a failure, and nothing waits for it.
+#[test]
+fn a_process_that_has_left_the_window_fails_what_it_is_asked() {
+    let mut process = Process::new();
+    let mut data = vec![0; 8];
+    let side = Side::Run(of_vec_mut(&mut data));
+    let operations = &mut process.far().operations;
+    let get = operations.begin(1, Some(side), Parts::answers(1), true).unwrap();
+    let lock = operations.begin_lock(1).unwrap();
+    (0..2).for_each(|_| operations.asked(1));
+    for token in [get, lock, NO_TOKEN] {
+        process.answer(1, 1, GONE, &[token], &[]);
+    }
+    let operations = &mut process.far().operations;
+    assert!(!operations.are_due(None));
+    assert_eq!((operations.take(get), operations.take(lock)), (Some(Err(LEFT)), Some(Err(LEFT))));
+    assert_eq!(operations.take_failure(Some(1)), Err(LEFT));
+}
+
+/// Ranks that hold or want the lock of a process that leaves the window are not left waiting for it.
+#[test]
+fn a_process_that_leaves_the_window_gives_its_lock_up() {
+    let mut process = Process::new();
+    assert_eq!(process.lock(1, &[31, 1, 0, 1]).1, [31]);
+    assert!(process.lock(2, &[32, 0, 0, 2]).1.is_empty() && process.lock(3, &[33, 1, 0, 3]).1.is_empty());
+    let mut window = process.windows.remove(far::window_of(NUMBER)).unwrap();
+    assert_eq!(process.windows.leave(&mut window), [(2, 32), (3, 33)]);
+    assert_eq!(process.windows.waiting, 0);
+    assert!(osc::Acquire::new(Wish::Exclusive(0), 0, true).attempt(window.control.view(), |_| {}));
+    assert_eq!(process.request(3, LOCK, &[34, 1, 0, 3], &[]), Some(Reply::Gone));
+}
+
 #[test]
 fn a_rank_has_no_more_messages_kept_than_it_may_send() {
     let mut process = Process::new();
@@ -336,10 +368,15 @@ fn a_rank_has_no_more_messages_kept_than_it_may_send() {
     let mut send = |rank: u32, said: u64| {
         on_message(&mut process.windows, (Peer(9 + rank), PeerBytes::of(&[1; 64])), (about, 3), said)
     };
-    assert!((0..MOST).all(|_| send(1, 1)));
-    assert!(!send(1, 1) && !send(1, 2), "neither for itself nor in the name of another one");
-    assert!(send(2, 2), "others may send");
-    assert!(!send(20, 3));
+    assert!((0..MOST).all(|_| send(1, 1).is_ok()));
+    let refused = Err(Outcome::Unhandled);
+    assert_eq!(
+        (send(1, 1), send(1, 2)),
+        (refused, refused),
+        "neither for itself nor in the name of another one"
+    );
+    assert_eq!(send(2, 2), Ok(()), "others may send");
+    assert_eq!(send(20, 3), refused);
 }
 
 /// The lock's words agree with what its holders do.

@@ -382,11 +382,13 @@ impl Window {
         failures.first().map_or(Ok(()), |&error| Err(error))
     }
 
-    /// A function was called, or there was none; answers to nothing do not count.
-    fn handled(&mut self, rank: u32, found: bool) {
+    /// What has become of a message; answers to nothing do not count.
+    fn handled(&mut self, rank: u32, outcome: u64) {
         let Some(with) = self.traffic.get_mut(rank as usize).filter(|with| with.sent > 0) else { return };
         with.sent -= 1;
-        if !found {
+        if outcome == Outcome::Gone as u64 {
+            with.failure.get_or_insert(far::LEFT);
+        } else if outcome != Outcome::Called as u64 {
             with.failure.get_or_insert(NO_HANDLER);
         }
     }
@@ -400,30 +402,43 @@ impl Window {
     }
 }
 
-/// A message has come, and [`call`] is due; `false`: it makes no sense, or its sender has sent more than one may.
+/// What has become of a message, in its answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Outcome {
+    /// There is no function for it, or it makes no sense.
+    Unhandled = 0,
+    Called = 1,
+    /// Its target has left the window.
+    Gone = 2,
+}
+
+/// A message has come, and [`call`] is due.
+///
+/// # Errors
+/// It makes no sense, or its sender has sent more than one may; or there is no such window.
 pub(super) fn on_message(
     windows: &mut Windows,
     (from, payload): (Peer, PeerBytes<'_>),
     (about, handler): (About, u64),
     source: u64,
-) -> bool {
-    let Some(window) = windows.numbered(about.number) else { return false };
-    let Some(source) = window.rank_of(from, source) else { return false };
+) -> std::result::Result<(), Outcome> {
+    let window = windows.numbered(about.number).ok_or(Outcome::Gone)?;
+    let source = window.rank_of(from, source).ok_or(Outcome::Unhandled)?;
     let with = window.traffic(source);
     if with.kept >= MOST {
-        return false;
+        return Err(Outcome::Unhandled);
     }
     with.kept += 1;
     let (win, payload) = (far::window_of(about.number), payload.to_vec());
     windows.light.due.push_back(Delivery { win, source, handler, payload, from: Some((from, about)) });
-    true
+    Ok(())
 }
 
 /// The answer to a message has come.
-pub(super) fn on_handled(windows: &mut Windows, from: Peer, about: About, found: bool) {
+pub(super) fn on_handled(windows: &mut Windows, from: Peer, about: About, outcome: u64) {
     let Some(window) = windows.numbered(about.number) else { return };
     if let Some(rank) = window.rank_of(from, about.rank) {
-        window.handled(rank, found);
+        window.handled(rank, outcome);
     }
 }
 
@@ -441,7 +456,7 @@ pub(super) fn call(t: &mut Token) {
         let address = Address(payload.as_ptr().expose_provenance());
         function.call(win.0, source as i32, address, payload.len(), context);
     }
-    let found = handler.is_some();
+    let outcome = if handler.is_some() { Outcome::Called } else { Outcome::Unhandled } as u64;
     let mut state = t.lock();
     let window = WINDOWS.get_mut(&mut state.tables).get_mut(win).ok();
     match from {
@@ -450,11 +465,11 @@ pub(super) fn call(t: &mut Token) {
                 let with = window.traffic(source);
                 with.kept = with.kept.saturating_sub(1);
             }
-            about.answer(&mut state, peer, far::HANDLED, &[found.into()], &[]);
+            about.answer(&mut state, peer, far::HANDLED, &[outcome], &[]);
         }
         None => {
             if let Some(window) = window {
-                window.handled(source, found);
+                window.handled(source, outcome);
             }
         }
     }

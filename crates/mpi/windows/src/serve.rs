@@ -21,8 +21,8 @@ use pml::Done;
 use shm::sync::Ordering;
 
 use super::far::{
-    AT_TARGET, CHECK, COMBINE, COMPLETE, DATA, DONE, FAILED, GET, GRANTED, HANDLED, LOCK, LOST, MESSAGE,
-    NOTICE, POST, PUT, REFUSED, RUN, SWAP, UNLOCK,
+    AT_TARGET, CHECK, COMBINE, COMPLETE, DATA, DONE, FAILED, GET, GONE, GRANTED, HANDLED, LEFT, LOCK, LOST,
+    MESSAGE, NOTICE, POST, PUT, REFUSED, RUN, SWAP, UNLOCK,
 };
 use super::far_locks::{Decided, NOT_GRANTED};
 use super::locks::HOLDER_ENDED;
@@ -45,17 +45,11 @@ impl Handler<State> for Serve {
             return WINDOWS.get_mut(&mut state.tables).take_answer(about, &frame);
         }
         if let (MESSAGE, &[handler, source]) = (frame.kind, words) {
-            let payload = message.payload;
-            if !light::on_message(
-                WINDOWS.get_mut(&mut state.tables),
-                (from, payload),
-                (about, handler),
-                source,
-            ) {
-                about.answer(state, from, HANDLED, &[0], &[]);
-                return;
+            let windows = WINDOWS.get_mut(&mut state.tables);
+            match light::on_message(windows, (from, message.payload), (about, handler), source) {
+                Ok(()) => state.due.push_back(light::call),
+                Err(outcome) => about.answer(state, from, HANDLED, &[outcome as u64], &[]),
             }
-            state.due.push_back(light::call);
             return;
         }
         match WINDOWS.get_mut(&mut state.tables).serve(about, &frame, state.p2p.most(from)) {
@@ -64,6 +58,7 @@ impl Handler<State> for Serve {
                 about.answer(state, from, DATA, &[token, position], &bytes);
             }
             Some(Reply::Later) => {}
+            Some(Reply::Gone) => about.answer(state, from, GONE, &[frame.token()], &[]),
             None => {
                 about.answer(state, from, FAILED, &[frame.token()], &[]);
             }
@@ -89,6 +84,13 @@ impl Handler<State> for Serve {
 /// Nothing more comes from a peer.
 pub(super) fn forget(state: &mut State, peer: Peer) {
     WINDOWS.get_mut(&mut state.tables).forget(peer).into_iter().for_each(|number| grant(state, number, true));
+}
+
+/// This process leaves a window that it has no more: the ranks that wait for its lock get none.
+pub(super) fn leave(state: &mut State, number: u64, window: &mut Window) {
+    for (rank, token) in WINDOWS.get_mut(&mut state.tables).leave(window) {
+        About { number, rank: window.rank.into() }.answer(state, window.peer(rank), GONE, &[token], &[]);
+    }
 }
 
 /// A frame that came.
@@ -122,6 +124,8 @@ pub(super) enum Reply {
     },
     /// Nothing now: the lock is decided on later.
     Later,
+    /// This process has left the window.
+    Gone,
 }
 
 /// What a request and its answer begin with.
@@ -201,7 +205,8 @@ pub(super) fn prepare_grants(state: &mut State) -> Result<()> {
 impl Windows {
     /// Does what a request asks for, which names and moves no more than `most` bytes; `None`: it makes no sense.
     pub(super) fn serve(&mut self, about: About, frame: &Frame<'_>, most: usize) -> Option<Reply> {
-        let window = self.numbered(about.number).filter(|window| window.far.is_some())?;
+        let Some(window) = self.numbered(about.number) else { return Some(Reply::Gone) };
+        window.far.as_ref()?;
         match (frame.kind, frame.words) {
             (PUT, &[runs]) => {
                 let (runs, data) = window.named(frame.payload, runs, most)?;
@@ -253,8 +258,8 @@ impl Windows {
 
     /// An answer to a request of this process.
     pub(super) fn take_answer(&mut self, about: About, frame: &Frame<'_>) {
-        if let (HANDLED, &[found]) = (frame.kind, frame.words) {
-            return light::on_handled(self, frame.from, about, found != 0);
+        if let (HANDLED, &[outcome]) = (frame.kind, frame.words) {
+            return light::on_handled(self, frame.from, about, outcome);
         }
         let Some(window) = self.numbered(about.number) else { return };
         let rank = window.rank_of(frame.from, about.rank);
@@ -265,6 +270,7 @@ impl Windows {
             (GRANTED, &[token]) => operations.decided(rank, token, Ok(())),
             (REFUSED, &[token]) => operations.decided(rank, token, Err(HOLDER_ENDED)),
             (FAILED, &[token]) => operations.refused(rank, token, AT_TARGET, NOT_GRANTED),
+            (GONE, &[token]) => operations.refused(rank, token, LEFT, LEFT),
             (DONE, &[]) => {
                 operations.answered(rank);
             }

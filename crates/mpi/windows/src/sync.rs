@@ -131,7 +131,7 @@ pub fn start(t: &mut Token, group: abi::Group, assert: i32, win: abi::Win) -> Re
     };
     let started = await_living(t, win, why, posted, |window, p2p| {
         let missing = ranks.iter().copied().filter(|&rank| !window.is_posted(&[rank]));
-        window.check_living(missing, p2p)
+        window.check_whole(missing, p2p)
     });
     let mut state = t.lock();
     let window = WINDOWS.get_mut(&mut state.tables).get_mut(win)?;
@@ -179,14 +179,12 @@ impl Window {
     /// For a call that waits for these ranks. The end of those with which there is no connection is looked for, too.
     ///
     /// # Errors
-    /// One of them has ended.
-    fn check_living(&self, ranks: impl Iterator<Item = u32>, p2p: &mut P2p) -> Result<()> {
-        for rank in ranks {
-            if self.has_ended(rank) {
-                return Err(ENDED);
-            }
-            p2p.await_once(self.peer(rank));
+    /// One of the window has ended: those that live may have left it since.
+    fn check_whole(&self, ranks: impl Iterator<Item = u32>, p2p: &mut P2p) -> Result<()> {
+        if self.has_any_ended() {
+            return Err(ENDED);
         }
+        ranks.for_each(|rank| p2p.await_once(self.peer(rank)));
         Ok(())
     }
 
@@ -230,7 +228,18 @@ pub fn wait(t: &mut Token, win: abi::Win) -> Result<()> {
     let why = |state: &State, window: &Window| {
         window.awaits(state, (Kind::Epoch, Need::All), window.accessing(), None)
     };
-    await_living(t, win, why, ended, |window, p2p| window.check_living(window.accessing(), p2p))
+    let waited = await_living(t, win, why, ended, |window, p2p| window.check_whole(window.accessing(), p2p));
+    if waited.is_err() {
+        give_exposure_up(t, win);
+    }
+    waited
+}
+
+/// The exposure epoch of a window that has lost a process is over, whether the others have completed their accesses or not.
+fn give_exposure_up(t: &mut Token, win: abi::Win) {
+    if let Ok(window) = WINDOWS.get_mut(&mut t.lock().tables).get_mut(win) {
+        window.epochs.waited();
+    }
 }
 
 /// `MPI_Win_test`
@@ -239,6 +248,15 @@ pub fn test(t: &mut Token, win: abi::Win, flag: &mut i32) -> Result<()> {
     if !found {
         poll(t);
         found = ends_exposure(t, win)?;
+    }
+    if !found {
+        let state = t.lock();
+        let whole = state.check_whole(WINDOWS.get(&state.tables).get(win)?.comm);
+        drop(state);
+        if whole.is_err() {
+            give_exposure_up(t, win);
+        }
+        whole?;
     }
     *flag = i32::from(found);
     Ok(())
