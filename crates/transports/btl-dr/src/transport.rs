@@ -344,7 +344,6 @@ impl<B: Ways> Btl for Dr<B> {
         }
         if !conversation.pair.has_room(header.len() * 8 + len) {
             self.take_frames(true);
-            self.conversation(peer);
         }
         let Dr { below, conversations, faults, held, .. } = self;
         let Some(Conversation { pair, ways, is_awake, is_lost: false, .. }) =

@@ -92,6 +92,11 @@ impl Words {
 impl Head {
     /// The header of a frame with `body`, whose first [`Head::words`] words are the carried header.
     pub(crate) fn seal(&self, seed: u32, body: &[u8]) -> Words {
+        self.seal_again(seed, body, &mut None)
+    }
+
+    /// As [`Head::seal`]; `sum` keeps the payload's checksum for the next departure of the frame.
+    pub(crate) fn seal_again(&self, seed: u32, body: &[u8], sum: &mut Option<u32>) -> Words {
         let mask = self.mask.words();
         let mut words = [0; MAX_HEADER_WORDS];
         words[0] =
@@ -108,8 +113,8 @@ impl Head {
         let carried = Carried::of(body, self.words);
         if self.has_crc {
             // First, since the header's checksum is over it, too.
-            let payload = crc32c::crc32c_append(self.identity(seed, &carried), &body[carried.bytes()..]);
-            words[2] |= u64::from(payload) << 32;
+            let made = || crc32c::crc32c_append(self.identity(seed, &carried), &body[carried.bytes()..]);
+            words[2] |= u64::from(*sum.get_or_insert_with(made)) << 32;
         }
         words[0] |= u64::from(header_crc(seed, &words[..count], &carried));
         Words { words, count }

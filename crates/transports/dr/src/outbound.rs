@@ -19,6 +19,8 @@ pub(crate) struct Slot {
     pub body: Vec<u8>,
     /// Words of the carried header.
     pub words: u8,
+    /// The payload's checksum, once it was made.
+    pub sum: Option<u32>,
     pub stage: Stage,
     /// How often it has left, up to 255.
     pub attempt: u8,
@@ -95,8 +97,16 @@ impl Outbound {
     pub(crate) fn push(&mut self, body: Vec<u8>, words: u8) {
         self.bytes += body.len();
         self.queued += 1;
-        let slot =
-            Slot { body, words, stage: Stage::Queued, attempt: 0, path: 0, departure: 0, sent_at: None };
+        let slot = Slot {
+            body,
+            words,
+            sum: None,
+            stage: Stage::Queued,
+            attempt: 0,
+            path: 0,
+            departure: 0,
+            sent_at: None,
+        };
         self.slots.push_back(slot);
     }
 

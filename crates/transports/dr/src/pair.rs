@@ -603,7 +603,7 @@ impl Pair {
         head.words = slot.words;
         head.has_crc = path.config.payload_crc;
         head.length = slot.body.len() as u32;
-        let words = head.seal(self.seed_out, &slot.body);
+        let words = head.seal_again(self.seed_out, &slot.body, &mut slot.sum);
         if port.transmit(by, words.as_slice(), &slot.body).is_err() {
             return false;
         }
