@@ -124,6 +124,7 @@ pub fn start(t: &mut Token, group: abi::Group, assert: i32, win: abi::Win) -> Re
         }
         ranks
     };
+    let survives = t.lock().failures.survives;
     let posted = |window: &mut Window, _: &mut P2p| window.is_posted(&ranks).then_some(Ok(()));
     let why = |state: &State, window: &Window| {
         let missing = ranks.iter().copied().filter(|&rank| !window.is_posted(&[rank]));
@@ -131,7 +132,7 @@ pub fn start(t: &mut Token, group: abi::Group, assert: i32, win: abi::Win) -> Re
     };
     let started = await_living(t, win, why, posted, |window, p2p| {
         let missing = ranks.iter().copied().filter(|&rank| !window.is_posted(&[rank]));
-        window.check_whole(missing, p2p)
+        window.check_living(missing, survives, p2p)
     });
     let mut state = t.lock();
     let window = WINDOWS.get_mut(&mut state.tables).get_mut(win)?;
@@ -179,12 +180,17 @@ impl Window {
     /// For a call that waits for these ranks. The end of those with which there is no connection is looked for, too.
     ///
     /// # Errors
-    /// One of the window has ended: those that live may have left it since.
-    fn check_whole(&self, ranks: impl Iterator<Item = u32>, p2p: &mut P2p) -> Result<()> {
-        if self.has_any_ended() {
+    /// One of them has ended. In a job that goes on (`survives`), any of the window: those that live may have left it since.
+    fn check_living(&self, ranks: impl Iterator<Item = u32>, survives: bool, p2p: &mut P2p) -> Result<()> {
+        if survives && self.has_any_ended() {
             return Err(ENDED);
         }
-        ranks.for_each(|rank| p2p.await_once(self.peer(rank)));
+        for rank in ranks {
+            if self.has_ended(rank) {
+                return Err(ENDED);
+            }
+            p2p.await_once(self.peer(rank));
+        }
         Ok(())
     }
 
@@ -228,7 +234,10 @@ pub fn wait(t: &mut Token, win: abi::Win) -> Result<()> {
     let why = |state: &State, window: &Window| {
         window.awaits(state, (Kind::Epoch, Need::All), window.accessing(), None)
     };
-    let waited = await_living(t, win, why, ended, |window, p2p| window.check_whole(window.accessing(), p2p));
+    let survives = t.lock().failures.survives;
+    let waited = await_living(t, win, why, ended, |window, p2p| {
+        window.check_living(window.accessing(), survives, p2p)
+    });
     if waited.is_err() {
         give_exposure_up(t, win);
     }
@@ -249,7 +258,7 @@ pub fn test(t: &mut Token, win: abi::Win, flag: &mut i32) -> Result<()> {
         poll(t);
         found = ends_exposure(t, win)?;
     }
-    if !found {
+    if !found && t.lock().failures.survives {
         let state = t.lock();
         let whole = state.check_whole(WINDOWS.get(&state.tables).get(win)?.comm);
         drop(state);
