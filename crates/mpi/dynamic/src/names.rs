@@ -1,13 +1,16 @@
 //! Names of ports (MPI-5.0 section 11.8.4): a file for each in a folder that the jobs of a user share.
 //!
 //! The folder is one of the host, or what the parameter `dynamic_names` says, on a file system that several hosts have. A
-//! file names the process that has published it; an entry whose process is gone counts as none.
+//! file names the process that has published it; an entry whose process is gone counts as none. Whether a process of another
+//! host is gone shows at its port.
 
 use std::ffi::CStr;
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
+use std::net::{IpAddr, TcpStream, UdpSocket};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use abi::{Error, Result};
 use ffi::StrOut;
@@ -15,10 +18,13 @@ use objects::domain::Token;
 use platform::process_stat::Stat;
 
 use crate::call::dynamic_params;
+use crate::port::Name;
 use crate::table::TABLE;
 
 /// The first line of an entry.
 const MARK: &str = "alhena name 1";
+/// How long an address of a port of another host may take to answer.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// `MPI_Publish_name`
 pub fn publish_name(t: &mut Token, service: &CStr, info: abi::Info, port: &CStr) -> Result<()> {
@@ -153,7 +159,7 @@ fn find(file: &Path, service: &str) -> Option<String> {
     let owner = Owner::parse(lines.next()?)?;
     let is_named = lines.next() == Some(service);
     let port = lines.next()?;
-    (is_entry && is_named && owner.lives()).then(|| port.to_owned())
+    (is_entry && is_named && owner.lives(port)).then(|| port.to_owned())
 }
 
 /// The process of an entry.
@@ -181,10 +187,33 @@ impl Owner {
         Some(Owner { pid, started, host: words.next()?.to_owned() })
     }
 
-    /// Of processes of other hosts nothing is known.
-    fn lives(&self) -> bool {
-        self.host != host() || started(self.pid) == Some(self.started)
+    /// Whether the process lives that has published this port.
+    fn lives(&self, port: &str) -> bool {
+        match self.host == host() {
+            true => started(self.pid) == Some(self.started),
+            false => Name::parse(port).is_none_or(|name| !is_closed(&name, has_address)),
+        }
     }
+}
+
+/// Whether the host of a port refuses connections there, and no address of it takes one. Of a host that does not answer nothing is known;
+/// nor does it say anything that this host refuses, where the port has an address that this host has, too (`is_own`).
+fn is_closed(port: &Name, is_own: impl Fn(IpAddr) -> bool) -> bool {
+    let mut refused = false;
+    for place in &port.places {
+        match TcpStream::connect_timeout(place, PATIENCE) {
+            Ok(_) => return false,
+            Err(error) => {
+                refused |= error.kind() == io::ErrorKind::ConnectionRefused && !is_own(place.ip());
+            }
+        }
+    }
+    refused
+}
+
+/// Whether this host has an address.
+fn has_address(address: IpAddr) -> bool {
+    UdpSocket::bind((address, 0)).is_ok()
 }
 
 fn host() -> String {
@@ -215,6 +244,28 @@ mod tests {
         assert_eq!(again.unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(find(&file(&folder, "a"), "a"), None);
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "no draft is left");
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_port_of_another_host_is_closed_where_that_refuses() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let name = Name::parse(&format!("alhena1_1_1_{port}_127.0.0.1")).unwrap();
+        assert!(!is_closed(&name, |_| false));
+        drop(listener);
+        assert!(is_closed(&name, |_| false));
+        assert!(!is_closed(&name, has_address), "this host refuses, and not the other one");
+        assert!(has_address([127, 0, 0, 1].into()));
+    }
+
+    #[test]
+    fn a_name_of_another_host_stays_where_nothing_is_known_of_it() {
+        let folder = std::env::temp_dir().join(format!("alhena-names-far-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let far = Owner { host: "another host".to_owned(), ..Owner::own() };
+        publish(&folder, "s", &format!("{MARK}\n{}\ns\nno port of ours\n", far.encode())).unwrap();
+        assert_eq!(find(&file(&folder, "s"), "s").as_deref(), Some("no port of ours"));
         fs::remove_dir_all(&folder).unwrap();
     }
 
