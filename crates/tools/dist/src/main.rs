@@ -25,6 +25,7 @@ mod wheel;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::thread;
 
 use clap::Parser;
 use sha2::{Digest, Sha256};
@@ -82,15 +83,29 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
     add_texts(&mut tree, &third_party, &bill);
 
     let packing = |error| Failure::packing("an archive", error);
-    let mut made = vec![
-        archive::tarball(&release, &tree).map_err(packing)?,
-        archive::debug(&release, &debug).map_err(packing)?,
-        (format!("alhena-{}.cdx.json", release.version), bill.clone()),
-    ];
-    made.push(wheel::wheel(&release, &tree, &texts(&release, &third_party, &bill)?)?);
-    made.extend(deb::packages(&release, &tree, &debug, &third_party)?);
-    made.extend(rpm::packages(&release, &tree)?);
+    let texts = texts(&release, &third_party, &bill)?;
+    // A thread packs each format: nearly all of the time goes into compression.
+    let mut made = thread::scope(|scope| {
+        let formats = [
+            scope.spawn(|| deb::packages(&release, &tree, &debug, &third_party)),
+            scope.spawn(|| rpm::packages(&release, &tree)),
+            scope.spawn(|| archive::debug(&release, &debug).map(one).map_err(packing)),
+            scope.spawn(|| archive::tarball(&release, &tree).map(one).map_err(packing)),
+            scope.spawn(|| wheel::wheel(&release, &tree, &texts).map(one)),
+        ];
+        let mut made = Vec::new();
+        for format in formats {
+            made.extend(format.join().expect("a thread that packs does not panic")?);
+        }
+        Ok(made)
+    })?;
+    made.push((format!("alhena-{}.cdx.json", release.version), bill));
     write(&out, made)
+}
+
+/// A format of one file.
+fn one(file: (String, Vec<u8>)) -> Vec<(String, Vec<u8>)> {
+    vec![file]
 }
 
 /// The tree's own copies of licences and bill of materials.
