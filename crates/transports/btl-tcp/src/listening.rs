@@ -203,6 +203,7 @@ impl Listening {
             connect_limits: ConnectLimits {
                 address: Duration::from_millis(params.connect_timeout_ms as u64),
                 rounds: params.connect_rounds as u32,
+                refusals: params.connect_rounds as u32,
             },
             network: Network {
                 set: self.set,

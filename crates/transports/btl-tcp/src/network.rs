@@ -6,7 +6,7 @@ use crate::frame::CONFIRM;
 use crate::hello::{JobProof, LANES, Verdict};
 use crate::numbers::{lane_of, lane_to, peer_of};
 use crate::output::MOST_PIECES;
-use crate::pair::Wires;
+use crate::pair::{Failure, Wires};
 use crate::seal::{LEAST, Seal};
 use connect::exchange::{CHALLENGE, Calling};
 use connect::{Caller, Ends, Protection, Role as CallerRole, Secret, Session, Who};
@@ -451,7 +451,7 @@ impl Network {
 }
 
 impl Wires for Network {
-    fn connect(&mut self, at: u32, place: usize) -> Result<Option<u32>, String> {
+    fn connect(&mut self, at: u32, place: usize) -> Result<Option<u32>, Failure> {
         if !self.has_room_for_attempt() {
             return Ok(None);
         }
@@ -463,7 +463,8 @@ impl Wires for Network {
             }
             Err(error) => {
                 let address = self.place(at, place);
-                Err(format!("{address}: {}", in_words(&error)))
+                let is_refusal = error.kind() == io::ErrorKind::ConnectionRefused;
+                Err(Failure { why: format!("{address}: {}", in_words(&error)), is_refusal })
             }
         }
     }

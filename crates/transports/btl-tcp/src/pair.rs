@@ -33,6 +33,9 @@ pub(crate) const SOON: Duration = connect::GRACE;
 const REST: Duration = Duration::from_millis(500);
 /// Rounds of attempts to make a broken connection anew: a process that has ended refuses them.
 const ROUNDS_ANEW: u32 = 2;
+/// Rounds that a process of another job may refuse: it listened before its address was known here. Of a process of this job mpiexec
+/// knows whether it has ended.
+pub(crate) const FOREIGN_REFUSALS: u32 = 2;
 /// Candidates that are kept: as many as a peer has addresses.
 const MOST_CANDIDATES: usize = 16;
 
@@ -40,7 +43,7 @@ const MOST_CANDIDATES: usize = 16;
 pub(crate) trait Wires {
     /// Begins to connect to the peer's address `place`; the connection, or why there is none. `Ok(None)`: there is no
     /// room for one now.
-    fn connect(&mut self, peer: u32, place: usize) -> Result<Option<u32>, String>;
+    fn connect(&mut self, peer: u32, place: usize) -> Result<Option<u32>, Failure>;
     /// Sends a hello.
     fn hello(&mut self, wire: u32);
     /// Answers the call that came over a wire.
@@ -51,6 +54,14 @@ pub(crate) trait Wires {
     fn close(&mut self, wire: u32);
 }
 
+/// Why an attempt or a connection is over.
+#[derive(Clone, Debug)]
+pub(crate) struct Failure {
+    pub(crate) why: String,
+    /// The peer's host has answered that no process listens there.
+    pub(crate) is_refusal: bool,
+}
+
 /// How often and how long to try.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ConnectLimits {
@@ -58,6 +69,8 @@ pub(crate) struct ConnectLimits {
     pub(crate) address: Duration,
     /// Rounds of attempts that may all fail.
     pub(crate) rounds: u32,
+    /// Rounds in a row in which every address may refuse.
+    pub(crate) refusals: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -99,6 +112,9 @@ pub(crate) struct Pair {
     /// The address to try next in this round, and when.
     next: (usize, Instant),
     failed_rounds: u32,
+    /// Rounds in a row in which every address has refused, and whether all have in this one so far.
+    refused_rounds: u32,
+    is_refused: bool,
     /// Why the attempts of the last round failed.
     failures: String,
 }
@@ -122,6 +138,8 @@ impl Pair {
             candidates: Vec::new(),
             next: (0, now),
             failed_rounds: 0,
+            refused_rounds: 0,
+            is_refused: false,
             failures: String::new(),
         }
     }
@@ -160,6 +178,7 @@ impl Pair {
     fn begin(&mut self, now: Instant, wires: &mut impl Wires) {
         self.state = State::Connecting;
         self.failures.clear();
+        self.is_refused = self.places > 0;
         self.next = (0, now);
         self.tick(now, false, wires);
     }
@@ -183,12 +202,14 @@ impl Pair {
                             self.next = (place, now + SOON);
                             return;
                         }
-                        Err(why) => self.note(&why),
+                        Err(failure) => self.fail(&failure),
                     }
                 }
                 if self.attempts.is_empty() {
                     self.failed_rounds += 1;
-                    let lost = self.failed_rounds >= self.connect_limits.rounds;
+                    self.refused_rounds = if self.is_refused { self.refused_rounds + 1 } else { 0 };
+                    let lost = self.failed_rounds >= self.connect_limits.rounds
+                        || self.refused_rounds >= self.connect_limits.refusals;
                     self.state = if lost { State::Lost } else { State::Resting(now + self.rest()) };
                 }
             }
@@ -207,6 +228,12 @@ impl Pair {
 
     fn rest(&self) -> Duration {
         if self.comes_second { REST.mul_f32(1.7) } else { REST }
+    }
+
+    /// An attempt of this round has failed.
+    fn fail(&mut self, failure: &Failure) {
+        self.is_refused &= failure.is_refusal;
+        self.note(&failure.why);
     }
 
     fn note(&mut self, why: &str) {
@@ -251,7 +278,7 @@ impl Pair {
     pub(crate) fn broke(
         &mut self,
         wire: u32,
-        why: &str,
+        failure: &Failure,
         now: Instant,
         wanted: bool,
         wires: &mut impl Wires,
@@ -262,13 +289,13 @@ impl Pair {
             return true;
         }
         if self.state == State::Open(wire) {
-            self.note(why);
+            self.note(&failure.why);
             self.state = State::Lost;
             return true;
         }
         if let Some(at) = self.attempts.iter().position(|attempt| attempt.wire == wire) {
             self.attempts.remove(at);
-            self.note(why);
+            self.fail(failure);
             self.tick(now, wanted, wires);
         } else if let Some(at) = self.candidates.iter().position(|&candidate| candidate == wire) {
             self.candidates.remove(at);
@@ -282,7 +309,7 @@ impl Pair {
     /// Both sides have closed the connection, and nothing was lost.
     pub(crate) fn closed(&mut self) {
         self.state = State::Idle;
-        self.failed_rounds = 0;
+        (self.failed_rounds, self.refused_rounds) = (0, 0);
     }
 
     /// The peer calls by a connection of its own, and has proven that it is the peer; whether it is kept.

@@ -42,6 +42,10 @@ struct Net {
     refusals: [u32; 2],
 }
 
+fn failure(why: &str, is_refusal: bool) -> Failure {
+    Failure { why: why.into(), is_refusal }
+}
+
 struct Side<'a>(&'a mut Net, usize);
 
 impl Side<'_> {
@@ -54,14 +58,14 @@ impl Side<'_> {
 }
 
 impl Wires for Side<'_> {
-    fn connect(&mut self, _peer: u32, at: usize) -> Result<Option<u32>, String> {
+    fn connect(&mut self, _peer: u32, at: usize) -> Result<Option<u32>, Failure> {
         if self.0.refusals[self.1] > 0 {
             self.0.refusals[self.1] -= 1;
             return Ok(None);
         }
         let place = self.0.places[self.1][at];
         if place == Place::Nowhere {
-            return Err("no route".into());
+            return Err(failure("no route", false));
         }
         self.0.last += 1;
         let mut queues = [VecDeque::new(), VecDeque::new()];
@@ -103,7 +107,8 @@ struct World {
 impl World {
     fn new(places: [Vec<Place>; 2]) -> World {
         let now = Instant::now();
-        let connect_limits = ConnectLimits { address: Duration::from_millis(100), rounds: 1000 };
+        let connect_limits =
+            ConnectLimits { address: Duration::from_millis(100), rounds: 1000, refusals: 1000 };
         // Side 1 has the lower rank.
         let pair =
             |me, peer, side: usize| Pair::new(peer, me > peer, places[side].len(), connect_limits, now);
@@ -156,7 +161,8 @@ impl World {
             Word::Answer(verdict) => pair.answered(wire, verdict, now, &mut wires),
             Word::Confirm => pair.confirmed(wire, &mut wires),
             Word::End => {
-                let was_open = pair.broke(wire, "it ended", now, wanted, &mut wires);
+                let is_refusal = wires.0.wires[&wire].1 == Place::Refused;
+                let was_open = pair.broke(wire, &failure("it ended", is_refusal), now, wanted, &mut wires);
                 assert!(!was_open, "the connection itself was closed");
             }
         }
@@ -235,6 +241,28 @@ fn a_peer_without_a_way_is_lost() {
     }
     assert_eq!(world.pairs[0].state(), State::Lost);
     assert_eq!(world.pairs[0].failures(), "it ended; no route");
+}
+
+#[test]
+fn a_peer_that_refuses_by_every_address_is_given_up_sooner() {
+    let rounds_of = |places: Vec<Place>| {
+        let mut world = World::new([places, vec![]]);
+        world.pairs[0].connect_limits =
+            ConnectLimits { rounds: 7, refusals: 2, ..world.pairs[0].connect_limits };
+        world.want(0);
+        for _ in 0..1000 {
+            while world.deliver(0) {}
+            world.tick(REST);
+        }
+        assert_eq!(world.pairs[0].state(), State::Lost);
+        world.pairs[0].failed_rounds
+    };
+    assert_eq!(rounds_of(vec![Place::Refused]), 2);
+    assert_eq!(rounds_of(vec![Place::Refused, Place::Refused]), 2);
+    // A network that does not lead there may recover, and another process at an address is no word of the peer's host.
+    assert_eq!(rounds_of(vec![Place::Refused, Place::Nowhere]), 7);
+    assert_eq!(rounds_of(vec![Place::Elsewhere, Place::Refused]), 7);
+    assert_eq!(rounds_of(vec![]), 7);
 }
 
 /// The lower rank calls at the same time as the higher one, over an address that leads elsewhere, and learns that too

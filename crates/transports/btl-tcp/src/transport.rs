@@ -9,7 +9,7 @@ use crate::hello::{VERDICT, Verdict};
 use crate::network::{COUNTED, LISTENER, Link, Network, Role, STRANGER, Socket, TIMER};
 use crate::numbers::{is_lane, peer_of};
 use crate::output::Output;
-use crate::pair::{ConnectLimits, Pair, State};
+use crate::pair::{ConnectLimits, FOREIGN_REFUSALS, Failure, Pair, State};
 use crate::tracks::Tracks;
 use btl::{
     Access, Arrival, Btl, Busy, Event, FastPath, Limits, Loss, Pace, Peer, Refusal, RemoteKey, RemoteMemory,
@@ -189,7 +189,8 @@ impl Tcp {
                         true => (1, 1),
                         false => (network.places(at).len(), connect_limits.rounds),
                     };
-                    let limits = ConnectLimits { rounds, ..*connect_limits };
+                    let refusals = if network.is_of_job(at) { rounds } else { FOREIGN_REFUSALS.min(rounds) };
+                    let limits = ConnectLimits { rounds, refusals, ..*connect_limits };
                     Pair::new(at, network.comes_second(at), places, limits, Instant::now())
                 }
             };
@@ -408,10 +409,11 @@ impl Tcp {
             }
         };
         if let Err(error) = done {
-            let why = self.network.happened(wire, &error);
+            let is_refusal = error.kind() == io::ErrorKind::ConnectionRefused;
+            let failure = Failure { why: self.network.happened(wire, &error), is_refusal };
             self.network.links.remove(wire);
             let now = Instant::now();
-            self.with_pair(at, |pair, network, wanted| pair.broke(wire, &why, now, wanted, network));
+            self.with_pair(at, |pair, network, wanted| pair.broke(wire, &failure, now, wanted, network));
         }
     }
 
@@ -440,10 +442,10 @@ impl Tcp {
             // The peer has sent its last, and may have ended since.
             return self.close_now(at, wire);
         }
-        let why = self.network.happened(wire, &why);
+        let failure = Failure { why: self.network.happened(wire, &why), is_refusal: false };
         self.network.links.remove(wire);
         self.with_pair(at, |pair, network, wanted| {
-            pair.broke(wire, &why, Instant::now(), wanted, network);
+            pair.broke(wire, &failure, Instant::now(), wanted, network);
         });
     }
 
