@@ -15,6 +15,7 @@ use std::time::Duration;
 use abi::{Error, Result};
 use ffi::StrOut;
 use objects::domain::Token;
+use objects::wait::make_progress;
 use platform::process_stat::Stat;
 
 use crate::call::dynamic_params;
@@ -29,6 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// `MPI_Publish_name`
 pub fn publish_name(t: &mut Token, service: &CStr, info: abi::Info, port: &CStr) -> Result<()> {
     let (service, port) = (text(service)?, text(port)?);
+    make_progress(t);
     let folder = folder(t, info)?;
     let entry = format!("{MARK}\n{}\n{service}\n{port}\n", Owner::own().encode());
     publish(&folder, &service, &entry).map_err(|error| match error.kind() {
@@ -50,9 +52,10 @@ pub fn unpublish_name(t: &mut Token, service: &CStr, info: abi::Info, _port: &CS
     fs::remove_file(file(&folder, &service)).map_err(|_| missing)
 }
 
-/// `MPI_Lookup_name`
+/// `MPI_Lookup_name`: programs call it again and again until a name is there, or has gone, and meanwhile nothing else.
 pub fn lookup_name(t: &mut Token, service: &CStr, info: abi::Info, mut port: StrOut<'_>) -> Result<()> {
     let service = text(service)?;
+    make_progress(t);
     let folder = folder(t, info)?;
     let found = find(&file(&folder, &service), &service);
     port.set(&found.ok_or(Error::new(abi::ERR_NAME, "no process has published the name"))?);
