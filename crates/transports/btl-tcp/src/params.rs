@@ -60,7 +60,8 @@ mca::params! {
         /// Connections at a time; when there are so many, idle ones are closed, and made again when they are wanted.
         /// 0: as many as the limit for open files (ulimit -n) allows.
         connections: mca::Int = "0", range 0 to 1000000, level Tuner;
-        /// How often all addresses of a peer are tried before it is given up, where each of them fails.
+        /// How often all addresses of a peer are tried before it is given up, where each of them fails. A process of another job that
+        /// refuses by each of them is given up after the second time.
         connect_rounds: mca::Int = "20", range 1 to 1000000, level Tuner;
     }
 }
