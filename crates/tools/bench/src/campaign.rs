@@ -16,7 +16,7 @@ use crate::modes::{Mode, PROCESSOR_TIME, View};
 use crate::mpi::{Line, Mpi, processors};
 use crate::progress::Progress;
 use crate::results::{ModeResult, ViewResult};
-use crate::rounds::{Counting, Round, lowest_floor, summarise};
+use crate::rounds::{Counting, Round, quiet_floor, summarise};
 use crate::{diagrams, lost, prefix, table};
 
 /// What is compared, how often, and where results go.
@@ -74,7 +74,7 @@ pub struct Subject {
 #[derive(Serialize)]
 struct Report<'a> {
     processors: usize,
-    /// Nanoseconds that a cache line takes between two cores, the lowest seen.
+    /// Nanoseconds that a cache line takes between two cores of the quiet machine.
     floor_ns: Option<f64>,
     mpis: Vec<Contender<'a>>,
     /// The cells that are behind, where every operation was measured.
@@ -133,7 +133,7 @@ pub fn compare(options: &Options, subjects: &[Subject], variants: &[Variant]) ->
 /// What was measured.
 pub(crate) struct Campaign {
     mpis: Vec<Mpi>,
-    /// The lowest, in nanoseconds.
+    /// Of the quiet machine, in nanoseconds.
     floor: Option<f64>,
     is_between_hosts: bool,
     results: Vec<ModeResult>,
@@ -178,8 +178,8 @@ fn measure_variants(
         mpis[0].compile(&kernels.join(format!("{RAW}.c")), &work.raw())?;
     }
     let Measured { rounds, failures } = measure(options, subjects, &mpis, &work)?;
-    let floor = lowest_floor(rounds.iter().flatten());
-    let counting = if options.keep_noisy { Counting::All } else { Counting::Quiet { lowest: floor } };
+    let floor = quiet_floor(rounds.iter().flatten());
+    let counting = if options.keep_noisy { Counting::All } else { Counting::Quiet { floor } };
     let results: Vec<ModeResult> = subjects
         .iter()
         .zip(&rounds)

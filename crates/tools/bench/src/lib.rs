@@ -4,7 +4,7 @@
 //! for each mode (ping-pong, pre-posted, …)
 //!     for each round                    floor probe: is the machine quiet now?
 //!         for each MPI, rotating        build/KERNEL under this MPI's mpiexec
-//! drop the rounds whose floor is above 1.25 × the lowest of the whole run
+//! drop the rounds whose floor is not within 1.25 × that of the quiet machine, the lowest that enough rounds have
 //! medians over the rounds left, and medians of the ratios within each round
 //! ```
 //!

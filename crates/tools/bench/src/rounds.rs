@@ -8,7 +8,7 @@ use crate::modes::View;
 use crate::mpi::Line;
 use crate::statistics::median;
 
-/// A round counts while its floor is at most this times the lowest of the run.
+/// A round counts while its floor is at most this times that of the quiet machine.
 pub const QUIET: f64 = 1.25;
 /// So many rounds must count for a verdict.
 pub const ENOUGH: usize = 9;
@@ -25,10 +25,10 @@ pub struct Round {
 /// Which rounds count.
 #[derive(Clone, Copy, Debug)]
 pub enum Counting {
-    /// Those whose floor is near the lowest of the run, where there is a floor.
+    /// Those whose floor is near that of the quiet machine, where there is a floor.
     Quiet {
-        /// The lowest floor, in nanoseconds.
-        lowest: Option<f64>,
+        /// In nanoseconds ([`quiet_floor`]).
+        floor: Option<f64>,
     },
     /// All, for trying things out on a busy machine; there is no verdict then.
     All,
@@ -37,7 +37,9 @@ pub enum Counting {
 impl Counting {
     fn includes(self, round: &Round) -> bool {
         match (self, round.floor) {
-            (Counting::Quiet { lowest: Some(lowest) }, Some(floor)) => floor <= QUIET * lowest,
+            (Counting::Quiet { floor: Some(quiet) }, Some(floor)) => {
+                floor <= QUIET * quiet && quiet <= QUIET * floor
+            }
             _ => true,
         }
     }
@@ -72,9 +74,17 @@ pub struct Row {
     pub overheads: Vec<f64>,
 }
 
-/// The lowest floor of a run; what a round's floor is compared with.
-pub fn lowest_floor<'a>(rounds: impl IntoIterator<Item = &'a Round>) -> Option<f64> {
-    rounds.into_iter().filter_map(|round| round.floor).min_by(f64::total_cmp)
+/// The floor of the quiet machine, which that of a round is compared with: the lowest to which enough rounds for a verdict are near, and
+/// a tenth of all. A few lower ones are of a machine that was another one for a while: a virtual one's two processors were on one core.
+/// Where no floor has so many, the lowest.
+pub fn quiet_floor<'a>(rounds: impl IntoIterator<Item = &'a Round>) -> Option<f64> {
+    let mut floors: Vec<f64> = rounds.into_iter().filter_map(|round| round.floor).collect();
+    floors.sort_unstable_by(f64::total_cmp);
+    let needed = ENOUGH.max(floors.len() / 10);
+    let has_company = |&(at, &floor): &(usize, &f64)| {
+        floors[at..].iter().take_while(|&&other| other <= QUIET * floor).count() >= needed
+    };
+    floors.iter().enumerate().find(has_company).map(|(_, &floor)| floor).or(floors.first().copied())
 }
 
 /// Medians of the rounds that count.
@@ -143,7 +153,18 @@ mod tests {
     }
 
     fn quiet(rounds: &[Round]) -> Counting {
-        Counting::Quiet { lowest: lowest_floor(rounds) }
+        Counting::Quiet { floor: quiet_floor(rounds) }
+    }
+
+    #[test]
+    fn a_machine_that_was_another_one_for_a_while_sets_no_measure() {
+        let floors = [vec![33.0; 3], vec![53.0; 20], vec![80.0; 2]].concat();
+        let rounds: Vec<Round> = floors.into_iter().map(|floor| round(floor, 1.0, 2.0)).collect();
+        let summary = summarise(&rounds, quiet(&rounds), &POINT_TO_POINT[0].views[0]);
+        assert_eq!((summary.kept, summary.discarded, summary.verdict), (20, 5, true));
+        assert_eq!(quiet_floor(&rounds[..12]), Some(53.0));
+        assert_eq!(quiet_floor(&rounds[..11]), Some(33.0), "no floor has enough rounds");
+        assert_eq!(quiet_floor(&[]), None);
     }
 
     #[test]
