@@ -463,8 +463,7 @@ impl Wires for Network {
             }
             Err(error) => {
                 let address = self.place(at, place);
-                let is_refusal = error.kind() == io::ErrorKind::ConnectionRefused;
-                Err(Failure { why: format!("{address}: {}", in_words(&error)), is_refusal })
+                Err(Failure::new(format!("{address}: {}", in_words(&error)), &error))
             }
         }
     }

@@ -22,6 +22,7 @@
 
 use crate::hello::Verdict;
 use std::fmt::Write;
+use std::io;
 use std::time::{Duration, Instant};
 
 /// How soon a process without room tries again.
@@ -60,6 +61,13 @@ pub(crate) struct Failure {
     pub(crate) why: String,
     /// The peer's host has answered that no process listens there.
     pub(crate) is_refusal: bool,
+}
+
+impl Failure {
+    /// What the system has reported, for people in `why`.
+    pub(crate) fn new(why: String, error: &io::Error) -> Failure {
+        Failure { why, is_refusal: error.kind() == io::ErrorKind::ConnectionRefused }
+    }
 }
 
 /// How often and how long to try.

@@ -189,7 +189,7 @@ impl Tcp {
                         true => (1, 1),
                         false => (network.places(at).len(), connect_limits.rounds),
                     };
-                    let refusals = if network.is_of_job(at) { rounds } else { FOREIGN_REFUSALS.min(rounds) };
+                    let refusals = if network.is_of_job(at) { rounds } else { FOREIGN_REFUSALS };
                     let limits = ConnectLimits { rounds, refusals, ..*connect_limits };
                     Pair::new(at, network.comes_second(at), places, limits, Instant::now())
                 }
@@ -409,8 +409,7 @@ impl Tcp {
             }
         };
         if let Err(error) = done {
-            let is_refusal = error.kind() == io::ErrorKind::ConnectionRefused;
-            let failure = Failure { why: self.network.happened(wire, &error), is_refusal };
+            let failure = Failure::new(self.network.happened(wire, &error), &error);
             self.network.links.remove(wire);
             let now = Instant::now();
             self.with_pair(at, |pair, network, wanted| pair.broke(wire, &failure, now, wanted, network));
