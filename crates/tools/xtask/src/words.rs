@@ -14,7 +14,12 @@ pub fn describe(argument: &Argument, name: Emphasis) -> String {
     };
     let kind = match &argument.what {
         What::Callback(name) => format!("function of type MPI_{name}"),
-        What::Kind(kind) => kind.c.trim_end_matches([' ', '*']).to_string(),
+        What::Kind(kind) => match kind.c.trim_end_matches([' ', '*']).trim_start_matches("const ") {
+            "void" => "address".into(),
+            "char" if kind.c.contains('*') => "strings".into(),
+            "char" => "string".into(),
+            other => other.into(),
+        },
     };
     let extent = match &argument.shape {
         Shape::One => String::new(),
@@ -55,11 +60,11 @@ fn takes_request(function: &Function) -> bool {
 pub fn notes(function: &Function) -> String {
     let mut notes = Vec::new();
     if function.anytime {
-        notes.push("May be called before MPI_Init and after MPI_Finalize.");
+        notes.push("May be called before MPI_Init and after MPI_Finalize.".to_string());
     }
     if function.deprecated {
-        notes.push("Deprecated.");
+        notes.push("Deprecated.".into());
     }
-    notes.push("Also callable under its profiling name, PMPI_.");
+    notes.push(format!("Also callable under its profiling name, PMPI_{}.", function.name));
     notes.join("\n")
 }
