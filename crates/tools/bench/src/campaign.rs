@@ -16,7 +16,7 @@ use crate::modes::{Mode, PROCESSOR_TIME, View};
 use crate::mpi::{Line, Mpi, processors};
 use crate::progress::Progress;
 use crate::results::{ModeResult, ViewResult};
-use crate::rounds::{Counting, Round, quiet_floor, summarise};
+use crate::rounds::{Counting, ENOUGH, Round, quiet_floor, summarise};
 use crate::{diagrams, lost, prefix, table};
 
 /// What is compared, how often, and where results go.
@@ -37,6 +37,10 @@ pub struct Options {
     /// Rounds; each runs every MPI once
     #[arg(long, default_value_t = 15)]
     rounds: u32,
+    /// Rounds at most, for an operation of which too few were quiet for a verdict [default: three times --rounds, if those would be
+    /// enough]
+    #[arg(long, value_name = "N")]
+    most_rounds: Option<u32>,
     /// Seconds spent on one size in one round
     #[arg(long, default_value_t = 0.03)]
     seconds: f64,
@@ -287,7 +291,7 @@ fn measure(
     for subject in subjects {
         progress.begin(subject);
         let mut rounds = Vec::new();
-        while rounds.len() < options.rounds as usize && !interrupt.has_come() {
+        while course.goes_on(&rounds, &measured.rounds) && !interrupt.has_come() {
             match course.round(subject, rounds.len(), &progress) {
                 Ok(round) => rounds.push(round),
                 // The programs of a foreground job end by the same signal.
@@ -320,6 +324,19 @@ struct Course<'a> {
 }
 
 impl Course<'_> {
+    /// Whether an operation needs one more round, beside those of the operations before it.
+    fn goes_on(&self, rounds: &[Round], others: &[Vec<Round>]) -> bool {
+        let Options { rounds: least, most_rounds, keep_noisy, .. } = *self.options;
+        let usual = if least as usize >= ENOUGH { least.saturating_mul(3) } else { least };
+        let most = most_rounds.unwrap_or(usual);
+        let has_verdict = || {
+            let floor = quiet_floor(others.iter().flatten().chain(rounds));
+            Counting::Quiet { floor }.has_verdict(rounds)
+        };
+        let made = rounds.len() as u32;
+        made < least || made < most && !keep_noisy && !has_verdict()
+    }
+
     /// Runs a subject once with each MPI.
     fn round(&self, subject: &Subject, index: usize, progress: &Progress) -> Result<Round, Error> {
         let before = self.floor.nanoseconds()?;

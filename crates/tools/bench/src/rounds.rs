@@ -43,6 +43,12 @@ impl Counting {
             _ => true,
         }
     }
+
+    /// Whether enough rounds count for a verdict.
+    pub fn has_verdict(self, rounds: &[Round]) -> bool {
+        let kept = rounds.iter().filter(|round| self.includes(round)).count();
+        kept >= ENOUGH && matches!(self, Counting::Quiet { .. })
+    }
 }
 
 /// What the rounds show about one view of a mode.
@@ -95,7 +101,7 @@ pub fn summarise(rounds: &[Round], counting: Counting, view: &View) -> Summary {
     Summary {
         kept: kept.len(),
         discarded: rounds.len() - kept.len(),
-        verdict: kept.len() >= ENOUGH && matches!(counting, Counting::Quiet { .. }),
+        verdict: counting.has_verdict(rounds),
         rows: sizes.into_iter().filter_map(|bytes| row(bytes, &kept, view.overheads)).collect(),
     }
 }
@@ -162,6 +168,7 @@ mod tests {
         let rounds: Vec<Round> = floors.into_iter().map(|floor| round(floor, 1.0, 2.0)).collect();
         let summary = summarise(&rounds, quiet(&rounds), &POINT_TO_POINT[0].views[0]);
         assert_eq!((summary.kept, summary.discarded, summary.verdict), (20, 5, true));
+        assert!(!quiet(&rounds).has_verdict(&rounds[..11]) && quiet(&rounds).has_verdict(&rounds[..12]));
         assert_eq!(quiet_floor(&rounds[..12]), Some(53.0));
         assert_eq!(quiet_floor(&rounds[..11]), Some(33.0), "no floor has enough rounds");
         assert_eq!(quiet_floor(&[]), None);
