@@ -6,7 +6,7 @@ mod common;
 
 use coll::Coll;
 use coll::algorithms::node::parts::alltoall_rounds;
-use coll::exchange::{Exchange, ExchangePlan, Meeting, Operands, Participant, Places, Slots, Tell};
+use coll::exchange::{Exchange, ExchangePlan, Meeting, Operands, Participant, Slots, Tell};
 use coll::schedule::Slot;
 use coll::shared::{PAYLOAD, SLOT_PAYLOAD, part_limit};
 use common::{ELEMENT, Rng, bytes, elements, op_of, reduced};
@@ -182,13 +182,7 @@ fn write(into: UserMem, data: &[u8]) {
 }
 
 /// Blocks of different sizes, one behind the other.
-struct Table(Vec<UserMem>);
-
-impl Places for Table {
-    fn of(&self, member: usize) -> UserMem {
-        self.0[member]
-    }
-}
+type Table = Box<[UserMem]>;
 
 /// One collective, as all members see it.
 #[derive(Clone, Copy, Debug)]
@@ -310,8 +304,6 @@ impl Call {
 struct Buffers {
     send: Vec<u8>,
     recv: Vec<u8>,
-    /// The places of what is sent within `recv`.
-    tables: Option<Box<[Table; 2]>>,
 }
 
 fn table(memory: UserMem, lengths: impl Iterator<Item = usize>) -> Table {
@@ -320,7 +312,7 @@ fn table(memory: UserMem, lengths: impl Iterator<Item = usize>) -> Table {
         start += len;
         memory.part(start - len, len)
     };
-    Table(lengths.map(block).collect())
+    lengths.map(block).collect()
 }
 
 impl Buffers {
@@ -350,11 +342,11 @@ impl Buffers {
         {
             recv[place..][..send.len()].copy_from_slice(&send);
         }
-        Buffers { send, recv, tables: None }
+        Buffers { send, recv }
     }
 
     /// The plan; the buffers must outlive it.
-    fn plan(&mut self, call: &Call, me: usize) -> ExchangePlan<'static, bool, Table> {
+    fn plan(&mut self, call: &Call, me: usize) -> ExchangePlan<bool, Table> {
         let (n, root, len) = (call.members, call.root, call.len);
         let place = Participant { me, members: n, meeting: call.meeting };
         // SAFETY: the buffers stay where they are until the call is over.
@@ -368,21 +360,15 @@ impl Buffers {
             into: recv.part(0, len),
             in_place,
         };
-        let tables = self.tables.insert(Box::new(match call.coll {
-            Coll::Gatherv | Coll::Allgatherv => {
-                [Table(vec![]), table(recv, (0..n).map(|from| call.length(from, from)))]
-            }
-            Coll::Alltoallv => {
-                let from = if in_place { recv } else { send };
-                [
-                    table(from, (0..n).map(|to| call.length(me, to))),
-                    table(recv, (0..n).map(|from| call.length(from, me))),
-                ]
-            }
-            _ => [table(send, (0..n).map(|to| call.length(me, to))), Table(vec![])],
-        }));
-        // SAFETY: boxed, and kept until the call is over.
-        let [given, wanted] = unsafe { &*std::ptr::from_ref::<[Table; 2]>(tables) };
+        let given = || {
+            let from = if in_place && call.coll == Coll::Alltoallv { recv } else { send };
+            table(from, (0..n).map(|to| call.length(me, to)))
+        };
+        let wanted = || {
+            let to = if call.coll == Coll::Alltoallv { Some(me) } else { None };
+            table(recv, (0..n).map(|from| call.length(from, to.unwrap_or(from))))
+        };
+        let own_of = |wanted: &Table| if in_place { wanted[me] } else { send };
         match call.coll {
             Coll::Barrier => place.barrier(),
             Coll::Bcast => place.bcast(root, recv),
@@ -397,15 +383,13 @@ impl Buffers {
             Coll::ReduceScatterBlock => place.reduce_scatter(operands(mine(0, n * len)), me * len),
             Coll::Scan => place.prefix(operands(mine(0, len)), true),
             Coll::Exscan => place.prefix(operands(mine(0, len)), false),
-            Coll::Gatherv => place.gather_each(if in_place { wanted.of(me) } else { send }, wanted, in_place),
-            Coll::Allgatherv => {
-                place.allgather_each(if in_place { wanted.of(me) } else { send }, wanted, in_place)
-            }
+            Coll::Gatherv => place.gather_each(own_of(&wanted()), wanted(), in_place),
+            Coll::Allgatherv => place.allgather_each(own_of(&wanted()), wanted(), in_place),
             Coll::Scatterv if me != root => place.take_part(root, recv),
-            Coll::Scatterv => place.scatter_parts(given.of(me), given, (!in_place).then_some(recv)),
+            Coll::Scatterv => place.scatter_parts(given()[me], given(), (!in_place).then_some(recv)),
             _ => {
                 let epochs = alltoall_rounds(n as u32, in_place).into();
-                place.alltoall_parts(given.of(me), (given, wanted), epochs, in_place)
+                place.alltoall_parts(given()[me], (given(), wanted()), epochs, in_place)
             }
         }
     }
@@ -417,7 +401,7 @@ struct Member {
     /// Calls that are over.
     done: usize,
     next_epoch: u64,
-    current: Option<(Exchange<'static, End, Table>, Buffers)>,
+    current: Option<(Exchange<End, Table>, Buffers)>,
 }
 
 impl Member {

@@ -148,11 +148,7 @@ impl Slots for End {
 /// Both members make `calls` calls, of which `call` gives plan and check.
 fn run(
     calls: u64,
-    call: impl Fn(usize, u64, UserMem) -> (ExchangePlan<'static, (), NoPlaces>, u64)
-    + Copy
-    + Send
-    + Sync
-    + 'static,
+    call: impl Fn(usize, u64, UserMem) -> (ExchangePlan<(), NoPlaces>, u64) + Copy + Send + Sync + 'static,
 ) {
     let mut builder = Builder::new();
     builder.preemption_bound = Some(2);

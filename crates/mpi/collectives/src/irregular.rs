@@ -89,11 +89,15 @@ pub fn allgatherv(
     recvtype: Datatype,
     comm: Comm,
 ) -> Result<()> {
-    if matches!(mode, Mode::Blocking) {
-        let (send, recv) = ((sendbuf, sendcount, sendtype), (recvbuf, recvtype));
-        if let Some(result) = fast_path::allgatherv(t, send, recv, (recvcounts, displs), comm) {
-            return result;
+    let (send, recv) = ((sendbuf, sendcount, sendtype), (recvbuf, recvtype));
+    match mode {
+        Mode::Blocking => {
+            if let Some(result) = fast_path::allgatherv(t, send, recv, (recvcounts, displs), comm) {
+                return result;
+            }
         }
+        Mode::Persistent(_) => fast_path::allgatherv_rounds(t, send, recv, (recvcounts, displs), comm),
+        Mode::Own | Mode::Nonblocking(_) => {}
     }
     launch(t, mode, Coll::Allgatherv, comm, |a| {
         if !a.in_place(sendbuf) {
@@ -117,13 +121,16 @@ pub fn alltoallv(
     recvtype: Datatype,
     comm: Comm,
 ) -> Result<()> {
-    if matches!(mode, Mode::Blocking) {
-        let (send, recv) = ((sendbuf, sendtype), (recvbuf, recvtype));
-        let (given, wanted) = ((sendcounts, sdispls), (recvcounts, rdispls));
-        let result = fast_path::alltoallv(t, send, given, recv, wanted, comm);
-        if let Some(result) = result {
-            return result;
+    let (send, recv) = ((sendbuf, sendtype), (recvbuf, recvtype));
+    let (given, wanted) = ((sendcounts, sdispls), (recvcounts, rdispls));
+    match mode {
+        Mode::Blocking => {
+            if let Some(result) = fast_path::alltoallv(t, send, given, recv, wanted, comm) {
+                return result;
+            }
         }
+        Mode::Persistent(_) => fast_path::alltoallv_rounds(t, send, given, recv, wanted, comm),
+        Mode::Own | Mode::Nonblocking(_) => {}
     }
     launch(t, mode, Coll::Alltoallv, comm, |a| {
         if !a.in_place(sendbuf) {
@@ -147,13 +154,16 @@ pub fn alltoallw(
     recvtypes: Array<'_, Datatype>,
     comm: Comm,
 ) -> Result<()> {
-    if matches!(mode, Mode::Blocking) {
-        let (send, recv) = ((sendbuf, sendtypes), (recvbuf, recvtypes));
-        let (given, wanted) = ((sendcounts, sdispls), (recvcounts, rdispls));
-        let result = fast_path::alltoallw(t, send, given, recv, wanted, comm);
-        if let Some(result) = result {
-            return result;
+    let (send, recv) = ((sendbuf, sendtypes), (recvbuf, recvtypes));
+    let (given, wanted) = ((sendcounts, sdispls), (recvcounts, rdispls));
+    match mode {
+        Mode::Blocking => {
+            if let Some(result) = fast_path::alltoallw(t, send, given, recv, wanted, comm) {
+                return result;
+            }
         }
+        Mode::Persistent(_) => fast_path::alltoallw_rounds(t, send, given, recv, wanted, comm),
+        Mode::Own | Mode::Nonblocking(_) => {}
     }
     launch(t, mode, Coll::Alltoallw, comm, |a| {
         let n = a.peers();

@@ -57,8 +57,10 @@ pub(super) fn set_up(
     let mut running = kept::find(state, comm)?.spare(coll, comm);
     match running.set_up(state, coll, mode.start(), fill) {
         Ok(start) => {
-            let votes = blocking || start == Start::InOwnArea;
-            let direct = votes && running.wants_vote(kept::find(state, comm)?);
+            let direct = match mode {
+                Mode::Persistent(_) => running.may_share(state)? && kept::find(state, comm)?.direct.is_none(),
+                _ => blocking && running.wants_vote(kept::find(state, comm)?),
+            };
             let online = start == Start::Blocking && state.params.tuned.online;
             Ok(Ready { running, start, direct, online })
         }

@@ -88,7 +88,7 @@ pub fn reduce_scatter_block(
 /// `MPI_Reduce_scatter`
 pub fn reduce_scatter(
     t: &mut Token,
-    mode: Mode<'_>,
+    mut mode: Mode<'_>,
     sendbuf: Address,
     recvbuf: Address,
     recvcounts: CountArray<'_>,
@@ -96,8 +96,9 @@ pub fn reduce_scatter(
     op: Op,
     comm: Comm,
 ) -> Result<()> {
-    if matches!(mode, Mode::Blocking)
-        && let Some(result) = fast_path::reduce_scatter(t, sendbuf, recvbuf, recvcounts, (datatype, op), comm)
+    let operation = (datatype, op);
+    if let Some(result) =
+        fast_path::reduce_scatter(t, sendbuf, recvbuf, recvcounts, operation, comm, &mut mode)
     {
         return result;
     }

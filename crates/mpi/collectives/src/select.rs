@@ -58,8 +58,9 @@ pub(super) fn may_share(state: &State, comm: &Comm) -> bool {
 }
 
 /// Whether rounds of a persistent call are faster in an area of their own than by messages, which leave at once up to the eager
-/// limit: on an EPYC of 2 cores up to 2 KiB, and with more ranks than cores up to some lines (docs/measurements/collectives.md).
-/// All processes find the same. Calls whose processes may each have as much data as they like go by messages.
+/// limit, and let a rank that only sends run ahead: on an EPYC of 2 cores up to 2 KiB, and with more ranks than cores up to some lines;
+/// between two ranks on one cache, what both have for each other, much further (docs/measurements/collectives.md). All processes
+/// find the same. Calls whose processes may each have as much data as they like decide by the block, with a core for each rank.
 pub(super) fn gains_from_area(
     call: &Call,
     comm: &Comm,
@@ -68,11 +69,26 @@ pub(super) fn gains_from_area(
 ) -> bool {
     const MOST: u64 = 2 << 10;
     const MOST_OVERSUBSCRIBED: u64 = 256;
-    let most = match placement(comm, kept, world) {
-        Placement::Node { oversubscribed: true } => MOST_OVERSUBSCRIBED,
+    let oversubscribed = placement(comm, kept, world) == Placement::Node { oversubscribed: true };
+    let most = match call.coll {
+        Coll::Barrier => return true,
+        Coll::Alltoallv | Coll::Alltoallw => return !oversubscribed,
+        _ if oversubscribed => MOST_OVERSUBSCRIBED,
+        coll if kept.near => most_near(coll).unwrap_or(MOST),
         _ => MOST,
     };
-    call.coll == Coll::Barrier || call.coll.all_know_bytes() && bytes(call, comm.size()) <= most
+    call.coll.all_know_bytes() && bytes(call, comm.size()) <= most
+}
+
+/// As far as two ranks on one cache are faster in an area of their own, where that is further than elsewhere.
+fn most_near(coll: Coll) -> Option<u64> {
+    match coll {
+        Coll::Allgather | Coll::Allgatherv | Coll::Alltoall => Some(64 << 10),
+        Coll::Reduce | Coll::ReduceScatter | Coll::ReduceScatterBlock | Coll::Scan | Coll::Exscan => {
+            Some(512 << 10)
+        }
+        _ => None,
+    }
 }
 
 /// The bytes that [`Query::bytes`] wants: the same on every rank of the call.

@@ -48,10 +48,10 @@ fn launch_alone(
         Mode::Persistent(_) => take_planned(&mut t.lock(), comm),
         _ => None,
     };
-    let Ready { mut running, start, direct, online } = set_up(t, &mode, coll, comm, fill)?;
+    let Ready { mut running, mut start, direct, online } = set_up(t, &mode, coll, comm, fill)?;
     if direct {
         vote_on_direct(t, comm)?;
-        running.choose(&mut t.lock(), start)?;
+        start = running.choose_again(&mut t.lock(), start)?;
     }
     if online {
         let query = running.signature().map(|signature| *signature.query());

@@ -32,10 +32,10 @@ use crate::schedule::Slot;
 
 /// An exchange on its way.
 #[derive(Debug)]
-pub struct Exchange<'a, S: Slots, P> {
+pub struct Exchange<S: Slots, P> {
     slots: S,
     epoch: u64,
-    plan: ExchangePlan<'a, S::Kernel, P>,
+    plan: ExchangePlan<S::Kernel, P>,
     published: bool,
     /// The member whose slot is awaited.
     next: usize,
@@ -43,10 +43,10 @@ pub struct Exchange<'a, S: Slots, P> {
     failed: bool,
 }
 
-impl<'a, S: Slots, P: Places> Exchange<'a, S, P> {
+impl<S: Slots, P: Places> Exchange<S, P> {
     /// An exchange in an area that it has to itself, from `epoch` on.
     #[inline(always)]
-    pub fn new(slots: S, epoch: u64, plan: ExchangePlan<'a, S::Kernel, P>) -> Self {
+    pub fn new(slots: S, epoch: u64, plan: ExchangePlan<S::Kernel, P>) -> Self {
         Exchange { slots, epoch, next: plan.from.start, plan, published: false, failed: false }
     }
 
@@ -129,7 +129,8 @@ impl<'a, S: Slots, P: Places> Exchange<'a, S, P> {
         let epoch = *epoch;
         let by_flag = plan.meeting == Meeting::Flag;
         let combines = matches!(plan.take, Take::Combined { .. } | Take::Shared { .. });
-        let parts = plan.parts.map(|blocks| (Parts::of(slots, |member| blocks.of(member).len()), blocks));
+        let parts =
+            plan.parts.as_ref().map(|blocks| (Parts::of(slots, |member| blocks.of(member).len()), blocks));
         if let Some((parts, blocks)) = &parts {
             let Some(room) = parts.room(slots, epoch) else { return false };
             for member in 0..slots.members() {
@@ -200,9 +201,9 @@ impl<'a, S: Slots, P: Places> Exchange<'a, S, P> {
         match self.plan.take {
             Take::Nothing => {}
             Take::Blocks { offset, bytes, into } => self.copy_blocks(offset, bytes, into),
-            Take::Each(places) => self.copy_each(places),
-            Take::Part(into) => self.take_parts(|_| into),
-            Take::PartOfEach(places) => self.take_parts(|member| places.of(member)),
+            Take::Each => self.copy_each(),
+            Take::Part(into) => self.take_parts(Some(into)),
+            Take::PartOfEach => self.take_parts(None),
             Take::Combined { kernel, offset, count, into } => self.combine(kernel, offset, count, into),
             Take::Shared { into, .. } if self.plan.meeting == Meeting::Flag => {
                 into.write(self.slots.payload(Slot::Flag, self.epoch, into.len()).as_bytes());
@@ -228,33 +229,36 @@ impl<'a, S: Slots, P: Places> Exchange<'a, S, P> {
     }
 
     #[inline(always)]
-    fn copy_each(&mut self, places: &P) {
-        let me = self.slots.me();
-        for member in self.plan.from.clone() {
-            let to = places.of(member);
+    fn copy_each(&mut self) {
+        let Exchange { slots, plan, epoch, .. } = self;
+        let me = slots.me();
+        for member in plan.from.clone() {
+            let to = plan.place(member);
             if member != me {
-                to.write(self.slots.payload(Slot::Of(member as u32), self.epoch, to.len()).as_bytes());
-            } else if !self.plan.in_place {
-                to.write(self.plan.own.as_bytes());
+                to.write(slots.payload(Slot::Of(member as u32), *epoch, to.len()).as_bytes());
+            } else if !plan.in_place {
+                to.write(plan.own.as_bytes());
             }
         }
     }
 
+    /// Takes the own parts, to their places or, a single one, to where it is wanted.
     #[inline(always)]
-    fn take_parts(&mut self, place: impl Fn(usize) -> UserMem) {
-        let me = self.slots.me();
-        for member in self.plan.from.clone() {
-            let to = place(member);
+    fn take_parts(&mut self, wanted: Option<UserMem>) {
+        let Exchange { slots, plan, epoch, failed, .. } = self;
+        let me = slots.me();
+        for member in plan.from.clone() {
+            let to = wanted.unwrap_or_else(|| plan.place(member));
             if member == me {
-                if !self.plan.in_place {
-                    to.write(self.plan.own.as_bytes());
+                if !plan.in_place {
+                    to.write(plan.own.as_bytes());
                 }
             } else {
-                match Parts::own_in(&mut self.slots, member, self.epoch) {
+                match Parts::own_in(slots, member, *epoch) {
                     Some(part) if part.len() <= to.len() => {
                         to.write(part.as_bytes());
                     }
-                    _ => self.failed = true,
+                    _ => *failed = true,
                 }
             }
         }

@@ -45,7 +45,7 @@ impl Participant {
 
     /// `MPI_Barrier`
     #[inline(always)]
-    pub fn barrier<'a, K, P>(&self) -> ExchangePlan<'a, K, P> {
+    pub fn barrier<K, P>(&self) -> ExchangePlan<K, P> {
         match self.meeting {
             Meeting::Flag => {
                 ExchangePlan { meeting: Meeting::Flag, ..ExchangePlan::give(UserMem::EMPTY, Tell::None) }
@@ -56,7 +56,7 @@ impl Participant {
 
     /// `MPI_Bcast` of `data`.
     #[inline(always)]
-    pub fn bcast<'a, K, P>(&self, root: usize, data: UserMem) -> ExchangePlan<'a, K, P> {
+    pub fn bcast<K, P>(&self, root: usize, data: UserMem) -> ExchangePlan<K, P> {
         if self.me == root {
             return ExchangePlan::give(data, Tell::All);
         }
@@ -69,32 +69,27 @@ impl Participant {
 
     /// `MPI_Gather`, `MPI_Gatherv`, `MPI_Reduce` at a process that is not the root.
     #[inline(always)]
-    pub fn give_to<'a, K, P>(&self, root: usize, own: UserMem) -> ExchangePlan<'a, K, P> {
+    pub fn give_to<K, P>(&self, root: usize, own: UserMem) -> ExchangePlan<K, P> {
         ExchangePlan::give(own, Tell::One(root))
     }
 
     /// `MPI_Gather` at the root: blocks like `own` into `all`.
     #[inline(always)]
-    pub fn gather<'a, K, P>(&self, own: UserMem, all: UserMem, in_place: bool) -> ExchangePlan<'a, K, P> {
+    pub fn gather<K, P>(&self, own: UserMem, all: UserMem, in_place: bool) -> ExchangePlan<K, P> {
         let take = Take::Blocks { offset: 0, bytes: own.len(), into: all };
         ExchangePlan { own, in_place, ..ExchangePlan::take(own.len(), self.everyone(), take) }
     }
 
     /// `MPI_Scatter` at a process that is not the root and takes `block`.
     #[inline(always)]
-    pub fn scatter<'a, K, P>(&self, root: usize, block: UserMem) -> ExchangePlan<'a, K, P> {
+    pub fn scatter<K, P>(&self, root: usize, block: UserMem) -> ExchangePlan<K, P> {
         ExchangePlan::take(block.len() * self.members, root..root + 1, self.own_block(block))
     }
 
     /// `MPI_Scatter` at the root, which has `all` blocks of `bytes` bytes; `into`: room for its own, unless it is in
     /// place.
     #[inline(always)]
-    pub fn scatter_all<'a, K, P>(
-        &self,
-        all: UserMem,
-        bytes: usize,
-        into: Option<UserMem>,
-    ) -> ExchangePlan<'a, K, P> {
+    pub fn scatter_all<K, P>(&self, all: UserMem, bytes: usize, into: Option<UserMem>) -> ExchangePlan<K, P> {
         let plan = ExchangePlan { kept: self.kept(bytes), ..ExchangePlan::give(all, Tell::All) };
         match into {
             None => plan,
@@ -104,33 +99,33 @@ impl Participant {
 
     /// The block of this process out of one slot with those of all.
     #[inline(always)]
-    fn own_block<'a, K, P>(&self, into: UserMem) -> Take<'a, K, P> {
+    fn own_block<K>(&self, into: UserMem) -> Take<K> {
         Take::Blocks { offset: self.me * into.len(), bytes: into.len(), into }
     }
 
     /// `MPI_Allgather` of `own` into `all`.
     #[inline(always)]
-    pub fn allgather<'a, K, P>(&self, own: UserMem, all: UserMem, in_place: bool) -> ExchangePlan<'a, K, P> {
+    pub fn allgather<K, P>(&self, own: UserMem, all: UserMem, in_place: bool) -> ExchangePlan<K, P> {
         let take = Take::Blocks { offset: 0, bytes: own.len(), into: all };
         ExchangePlan { in_place, ..self.meet(own, take) }
     }
 
     /// `MPI_Alltoall` of `blocks` of `bytes` bytes into `all`.
     #[inline(always)]
-    pub fn alltoall<'a, K, P>(
+    pub fn alltoall<K, P>(
         &self,
         blocks: UserMem,
         bytes: usize,
         all: UserMem,
         in_place: bool,
-    ) -> ExchangePlan<'a, K, P> {
+    ) -> ExchangePlan<K, P> {
         let take = Take::Blocks { offset: self.me * bytes, bytes, into: all };
         ExchangePlan { kept: self.kept(bytes), in_place, ..self.meet(blocks, take) }
     }
 
     /// `MPI_Reduce` at the root.
     #[inline(always)]
-    pub fn reduce<'a, K, P>(&self, operands: Operands<K>) -> ExchangePlan<'a, K, P> {
+    pub fn reduce<K, P>(&self, operands: Operands<K>) -> ExchangePlan<K, P> {
         let Operands { kernel, count, own, into, in_place } = operands;
         let take = Take::Combined { kernel, offset: 0, count, into };
         ExchangePlan { own, in_place, ..ExchangePlan::take(own.len(), self.everyone(), take) }
@@ -138,7 +133,7 @@ impl Participant {
 
     /// `MPI_Allreduce`
     #[inline(always)]
-    pub fn allreduce<'a, K, P>(&self, operands: Operands<K>) -> ExchangePlan<'a, K, P> {
+    pub fn allreduce<K, P>(&self, operands: Operands<K>) -> ExchangePlan<K, P> {
         let Operands { kernel, count, own, into, in_place } = operands;
         ExchangePlan { in_place, ..self.meet(own, Take::Shared { kernel, count, into }) }
     }
@@ -146,14 +141,14 @@ impl Participant {
     /// `MPI_Reduce_scatter`, `MPI_Reduce_scatter_block`, of which this process wants what begins `offset` bytes from
     /// the start.
     #[inline(always)]
-    pub fn reduce_scatter<'a, K, P>(&self, operands: Operands<K>, offset: usize) -> ExchangePlan<'a, K, P> {
+    pub fn reduce_scatter<K, P>(&self, operands: Operands<K>, offset: usize) -> ExchangePlan<K, P> {
         let Operands { kernel, count, own, into, in_place } = operands;
         ExchangePlan { in_place, ..self.meet(own, Take::Combined { kernel, offset, count, into }) }
     }
 
     /// `MPI_Scan` (`with_own`) and `MPI_Exscan`: combines what the members before have; those after wait for the own slot.
     #[inline(always)]
-    pub fn prefix<'a, K, P>(&self, operands: Operands<K>, with_own: bool) -> ExchangePlan<'a, K, P> {
+    pub fn prefix<K, P>(&self, operands: Operands<K>, with_own: bool) -> ExchangePlan<K, P> {
         let Operands { kernel, count, own, into, in_place } = operands;
         let (from, take) = match self.me + usize::from(with_own) {
             _ if fits(own.len()) => (0..self.me, Take::Prefix(Prefix { kernel, count, into, with_own })),
@@ -166,40 +161,26 @@ impl Participant {
 
     /// `MPI_Gatherv` at the root: all of each into a place of its own.
     #[inline(always)]
-    pub fn gather_each<'a, K, P>(
-        &self,
-        own: UserMem,
-        places: &'a P,
-        in_place: bool,
-    ) -> ExchangePlan<'a, K, P> {
-        ExchangePlan { own, in_place, ..ExchangePlan::take(own.len(), self.everyone(), Take::Each(places)) }
+    pub fn gather_each<K, P>(&self, own: UserMem, places: P, in_place: bool) -> ExchangePlan<K, P> {
+        let plan = ExchangePlan::take(own.len(), self.everyone(), Take::Each);
+        ExchangePlan { own, in_place, places: Some(places), ..plan }
     }
 
     /// `MPI_Allgatherv`
     #[inline(always)]
-    pub fn allgather_each<'a, K, P>(
-        &self,
-        own: UserMem,
-        places: &'a P,
-        in_place: bool,
-    ) -> ExchangePlan<'a, K, P> {
-        ExchangePlan { in_place, ..self.meet(own, Take::Each(places)) }
+    pub fn allgather_each<K, P>(&self, own: UserMem, places: P, in_place: bool) -> ExchangePlan<K, P> {
+        ExchangePlan { in_place, places: Some(places), ..self.meet(own, Take::Each) }
     }
 
     /// `MPI_Scatterv` at a process that is not the root and takes `block`.
     #[inline(always)]
-    pub fn take_part<'a, K, P>(&self, root: usize, block: UserMem) -> ExchangePlan<'a, K, P> {
+    pub fn take_part<K, P>(&self, root: usize, block: UserMem) -> ExchangePlan<K, P> {
         ExchangePlan::take(0, root..root + 1, Take::Part(block))
     }
 
     /// `MPI_Scatterv` at the root, which has `own` among the `blocks` of all; `into`: room for it, unless it is in place.
     #[inline(always)]
-    pub fn scatter_parts<'a, K, P>(
-        &self,
-        own: UserMem,
-        blocks: &'a P,
-        into: Option<UserMem>,
-    ) -> ExchangePlan<'a, K, P> {
+    pub fn scatter_parts<K, P>(&self, own: UserMem, blocks: P, into: Option<UserMem>) -> ExchangePlan<K, P> {
         let plan = ExchangePlan { parts: Some(blocks), ..ExchangePlan::give(own, Tell::All) };
         match into {
             None => plan,
@@ -209,20 +190,20 @@ impl Participant {
 
     /// `MPI_Alltoallv`, `MPI_Alltoallw`: `blocks` for all, `own` among them, into `places`, in so many `epochs`.
     #[inline(always)]
-    pub fn alltoall_parts<'a, K, P>(
+    pub fn alltoall_parts<K, P>(
         &self,
         own: UserMem,
-        (blocks, places): (&'a P, &'a P),
+        (blocks, places): (P, P),
         epochs: u64,
         in_place: bool,
-    ) -> ExchangePlan<'a, K, P> {
-        let plan = self.meet(own, Take::PartOfEach(places));
-        ExchangePlan { parts: Some(blocks), epochs, in_place, ..plan }
+    ) -> ExchangePlan<K, P> {
+        let plan = self.meet(own, Take::PartOfEach);
+        ExchangePlan { parts: Some(blocks), places: Some(places), epochs, in_place, ..plan }
     }
 
     /// All have data for all.
     #[inline(always)]
-    fn meet<'a, K, P>(&self, own: UserMem, take: Take<'a, K, P>) -> ExchangePlan<'a, K, P> {
+    fn meet<K, P>(&self, own: UserMem, take: Take<K>) -> ExchangePlan<K, P> {
         ExchangePlan {
             from: self.everyone(),
             take,

@@ -9,11 +9,11 @@ use super::Tell;
 /// What a process does in a collective: what it publishes, whose slots it waits for, and what it takes out of them. `K`
 /// is the loop of a reduction, `P` names where blocks of different sizes lie.
 #[derive(Debug)]
-pub struct ExchangePlan<'a, K, P> {
+pub struct ExchangePlan<K, P> {
     /// The data that it has, for others or for itself; none of a process that only takes.
     pub own: UserMem,
     /// What is published instead of `own`: a part for each process, among them `own` for this one.
-    pub parts: Option<&'a P>,
+    pub parts: Option<P>,
     /// The bytes of `own` that no other process wants: they stay out of the slot.
     pub kept: Range<usize>,
     /// The processes that wait for its slot.
@@ -23,7 +23,9 @@ pub struct ExchangePlan<'a, K, P> {
     /// The processes whose slots are wanted.
     pub from: Range<usize>,
     /// What is taken out of them.
-    pub take: Take<'a, K, P>,
+    pub take: Take<K>,
+    /// Where that goes, if each slot's has a place of its own.
+    pub places: Option<P>,
     /// How the processes wait for each other.
     pub meeting: Meeting,
     /// Epochs that the call takes, of which the first is for what is published here.
@@ -42,8 +44,8 @@ pub enum Meeting {
 }
 
 /// What is done with the slots wanted; `offset` is the first byte wanted of each.
-#[derive(Debug)]
-pub enum Take<'a, K, P> {
+#[derive(Clone, Copy, Debug)]
+pub enum Take<K> {
     /// They are only waited for.
     Nothing,
     /// `bytes` of each, copied one after the other.
@@ -56,11 +58,11 @@ pub enum Take<'a, K, P> {
         into: UserMem,
     },
     /// All of each, copied to places of their own.
-    Each(&'a P),
+    Each,
     /// The part for this process in a single slot.
     Part(UserMem),
     /// The part for this process in each, copied to places of their own.
-    PartOfEach(&'a P),
+    PartOfEach,
     /// Combined in rank order; from a single slot just copied.
     Combined {
         /// The loop of the operation.
@@ -98,19 +100,25 @@ pub struct Prefix<K> {
     pub with_own: bool,
 }
 
-impl<K: Copy, P> Clone for Take<'_, K, P> {
-    #[inline(always)]
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<K: Copy, P> Copy for Take<'_, K, P> {}
-
 /// Where blocks of different sizes lie, one for each process.
 pub trait Places {
     /// The block of a process.
     fn of(&self, member: usize) -> UserMem;
+}
+
+impl<P: Places> Places for &P {
+    #[inline(always)]
+    fn of(&self, member: usize) -> UserMem {
+        P::of(self, member)
+    }
+}
+
+/// Blocks that are known for longer than a call.
+impl Places for Box<[UserMem]> {
+    #[inline(always)]
+    fn of(&self, member: usize) -> UserMem {
+        self[member]
+    }
 }
 
 /// No blocks at all, where they have one size.
@@ -123,10 +131,10 @@ impl Places for NoPlaces {
     }
 }
 
-impl<'a, K, P> ExchangePlan<'a, K, P> {
+impl<K, P> ExchangePlan<K, P> {
     /// Has data for others and wants none.
     #[inline(always)]
-    pub fn give(own: UserMem, tell: Tell) -> ExchangePlan<'a, K, P> {
+    pub fn give(own: UserMem, tell: Tell) -> ExchangePlan<K, P> {
         let slot = own.len();
         ExchangePlan {
             own,
@@ -136,6 +144,7 @@ impl<'a, K, P> ExchangePlan<'a, K, P> {
             slot,
             from: 0..0,
             take: Take::Nothing,
+            places: None,
             meeting: Meeting::Slots,
             epochs: 1,
             in_place: false,
@@ -144,7 +153,48 @@ impl<'a, K, P> ExchangePlan<'a, K, P> {
 
     /// Wants data of some processes, which publish `slot` bytes each, and has none for others.
     #[inline(always)]
-    pub fn take(slot: usize, from: Range<usize>, take: Take<'a, K, P>) -> ExchangePlan<'a, K, P> {
+    pub fn take(slot: usize, from: Range<usize>, take: Take<K>) -> ExchangePlan<K, P> {
         ExchangePlan { slot, from, take, ..ExchangePlan::give(UserMem::EMPTY, Tell::None) }
+    }
+
+    /// The same of blocks of one size, whatever names the places of others.
+    pub fn of_one_size<Q>(self) -> Option<ExchangePlan<K, Q>> {
+        let ExchangePlan {
+            own,
+            parts: None,
+            kept,
+            tell,
+            slot,
+            from,
+            take,
+            places: None,
+            meeting,
+            epochs,
+            in_place,
+        } = self
+        else {
+            return None;
+        };
+        Some(ExchangePlan {
+            own,
+            parts: None,
+            kept,
+            tell,
+            slot,
+            from,
+            take,
+            places: None,
+            meeting,
+            epochs,
+            in_place,
+        })
+    }
+}
+
+impl<K, P: Places> ExchangePlan<K, P> {
+    /// The place of what is taken of a member's slot.
+    #[inline(always)]
+    pub(super) fn place(&self, member: usize) -> UserMem {
+        self.places.as_ref().map_or(UserMem::EMPTY, |places| places.of(member))
     }
 }

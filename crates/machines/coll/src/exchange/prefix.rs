@@ -25,7 +25,7 @@ pub fn fits(bytes: usize) -> bool {
     2 * bytes <= SHORT || bytes > SHORT && 2 * bytes <= MEDIUM
 }
 
-impl<S: Slots, P: Places> Exchange<'_, S, P> {
+impl<S: Slots, P: Places> Exchange<S, P> {
     /// Goes as far as it can; whether that is to the end.
     #[inline(always)]
     pub(super) fn look_back(&mut self, prefix: Prefix<S::Kernel>) -> bool {

@@ -53,6 +53,12 @@ impl<'a> Blocks<'a> {
         Blocks { buffer, counts, displacements, elements }.checked(most)
     }
 
+    /// What they are, for longer than the call that names them.
+    #[cold]
+    pub fn lasting(&self) -> Box<[UserMem]> {
+        (0..self.counts.len()).map(|member| self.of(member)).collect()
+    }
+
     #[inline(always)]
     fn checked(self, most: u64) -> Option<(Blocks<'a>, u64)> {
         let mut longest = 0;

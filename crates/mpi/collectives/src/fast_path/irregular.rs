@@ -1,6 +1,7 @@
 //! As [`super::calls`], for blocks of different sizes. Those that a slot holds parts for go this way if all that this
 //! process has or wants are short ([`coll::shared::part_limit`]); where others have longer ones, those take the way
-//! through a schedule, which does the same with the short ones.
+//! through a schedule, which does the same with the short ones. Persistent calls whose processes all have data for all are planned
+//! here, too.
 
 use abi::{Address, Comm, Count, Datatype, Op, Result};
 use coll::Coll;
@@ -8,11 +9,14 @@ use coll::algorithms::node::parts::alltoall_rounds;
 use coll::exchange::{Operands, Places};
 use coll::shared::{PAYLOAD, part_limit};
 use ffi::{Array, CountArray};
+use mem::UserMem;
 
 use super::super::arguments::IN_PLACE;
+use super::super::mode::Mode;
 use super::blocks::Blocks;
 use super::calls::{apart, beside, kernel, memory, same};
-use super::{Site, run};
+use super::ways::run_as;
+use super::{Site, rounds, run};
 use objects::domain::Token;
 
 /// `MPI_Gatherv`
@@ -33,7 +37,7 @@ pub(crate) fn gatherv(
         let (blocks, _) = Blocks::new(recvbuf, counts, recvtype, site.up_to(PAYLOAD as u64))?;
         let place = blocks.of(site.place.me);
         let own = beside(send, place)?;
-        Some((0, site.place.gather_each(own.unwrap_or(place), slot.insert(blocks), own.is_none())))
+        Some((0, site.place.gather_each(own.unwrap_or(place), &*slot.insert(blocks), own.is_none())))
     })
 }
 
@@ -41,17 +45,50 @@ pub(crate) fn gatherv(
 pub(crate) fn allgatherv(
     t: &mut Token,
     send: (Address, Count, Datatype),
-    (recvbuf, recvtype): (Address, Datatype),
+    recv: (Address, Datatype),
     counts: (CountArray<'_>, CountArray<'_>),
     comm: Comm,
 ) -> Option<Result<()>> {
     let slot = &mut None;
     run(t, Coll::Allgatherv, comm, 0, move |_, site| {
-        let (blocks, longest) = Blocks::new(recvbuf, counts, recvtype, site.up_to(PAYLOAD as u64))?;
-        let place = blocks.of(site.place.me);
-        let own = beside(send, place)?;
-        Some((longest, site.place.allgather_each(own.unwrap_or(place), slot.insert(blocks), own.is_none())))
+        let Gathered { longest, blocks, own, in_place } = gathered(site, send, recv, counts)?;
+        Some((longest, site.place.allgather_each(own, &*slot.insert(blocks), in_place)))
     })
+}
+
+/// `MPI_Allgatherv_init`
+pub(crate) fn allgatherv_rounds(
+    t: &mut Token,
+    send: (Address, Count, Datatype),
+    recv: (Address, Datatype),
+    counts: (CountArray<'_>, CountArray<'_>),
+    comm: Comm,
+) {
+    rounds::prepare(t, Coll::Allgatherv, comm, 0, |_, site| {
+        let Gathered { longest, blocks, own, in_place } = gathered(site, send, recv, counts)?;
+        Some((longest, site.place.allgather_each(own, blocks.lasting(), in_place)))
+    });
+}
+
+/// What all get, and the part of it that this process has.
+struct Gathered<'a> {
+    longest: u64,
+    blocks: Blocks<'a>,
+    own: UserMem,
+    in_place: bool,
+}
+
+#[inline(always)]
+fn gathered<'a>(
+    site: &Site,
+    send: (Address, Count, Datatype),
+    (recvbuf, recvtype): (Address, Datatype),
+    counts: (CountArray<'a>, CountArray<'a>),
+) -> Option<Gathered<'a>> {
+    let (blocks, longest) = Blocks::new(recvbuf, counts, recvtype, site.up_to(PAYLOAD as u64))?;
+    let place = blocks.of(site.place.me);
+    let own = beside(send, place)?;
+    Some(Gathered { longest, blocks, own: own.unwrap_or(place), in_place: own.is_none() })
 }
 
 /// `MPI_Scatterv`
@@ -73,7 +110,7 @@ pub(crate) fn scatterv(
         let (blocks, _) = Blocks::new(sendbuf, counts, sendtype, site.up_to(limit))?;
         let own = blocks.of(site.place.me);
         let into = beside(recv, own)?;
-        Some((0, site.place.scatter_parts(own, slot.insert(blocks), into)))
+        Some((0, site.place.scatter_parts(own, &*slot.insert(blocks), into)))
     })
 }
 
@@ -91,6 +128,20 @@ pub(crate) fn alltoallv(
     swap(t, Coll::Alltoallv, comm, (sendbuf != IN_PLACE).then_some(send), recv)
 }
 
+/// `MPI_Alltoallv_init`
+pub(crate) fn alltoallv_rounds(
+    t: &mut Token,
+    (sendbuf, sendtype): (Address, Datatype),
+    sendcounts: (CountArray<'_>, CountArray<'_>),
+    (recvbuf, recvtype): (Address, Datatype),
+    recvcounts: (CountArray<'_>, CountArray<'_>),
+    comm: Comm,
+) {
+    let send = |short| Blocks::new(sendbuf, sendcounts, sendtype, short);
+    let recv = |short| Blocks::new(recvbuf, recvcounts, recvtype, short);
+    swap_rounds(t, Coll::Alltoallv, comm, (sendbuf != IN_PLACE).then_some(send), recv);
+}
+
 /// `MPI_Alltoallw`
 pub(crate) fn alltoallw<'a>(
     t: &mut Token,
@@ -105,6 +156,20 @@ pub(crate) fn alltoallw<'a>(
     swap(t, Coll::Alltoallw, comm, (sendbuf != IN_PLACE).then_some(send), recv)
 }
 
+/// `MPI_Alltoallw_init`
+pub(crate) fn alltoallw_rounds<'a>(
+    t: &mut Token,
+    (sendbuf, sendtypes): (Address, Array<'a, Datatype>),
+    sendcounts: (CountArray<'a>, CountArray<'a>),
+    (recvbuf, recvtypes): (Address, Array<'a, Datatype>),
+    recvcounts: (CountArray<'a>, CountArray<'a>),
+    comm: Comm,
+) {
+    let send = |short| Blocks::typed(sendbuf, sendcounts, sendtypes, short);
+    let recv = |short| Blocks::typed(recvbuf, recvcounts, recvtypes, short);
+    swap_rounds(t, Coll::Alltoallw, comm, (sendbuf != IN_PLACE).then_some(send), recv);
+}
+
 /// Meets all and takes what they have for this process; `send` is what it has for them, `None` if that is in place. Both
 /// are asked for so many blocks of at most so many bytes.
 #[inline(always)]
@@ -117,22 +182,55 @@ fn swap<'a>(
 ) -> Option<Result<()>> {
     let slot = &mut None;
     run(t, coll, comm, 0, move |_, site| {
+        let Swapped { send, recv } = &*slot.insert(Swapped::of(site, send, recv)?);
+        let (given, in_place) = (send.as_ref().unwrap_or(recv), send.is_none());
+        let own = given.of(site.place.me);
+        Some((0, site.place.alltoall_parts(own, (given, recv), site.epochs(in_place), in_place)))
+    })
+}
+
+/// As [`swap`], the rounds of a persistent call.
+fn swap_rounds<'a>(
+    t: &mut Token,
+    coll: Coll,
+    comm: Comm,
+    send: Option<impl FnOnce((usize, u64)) -> Option<(Blocks<'a>, u64)>>,
+    recv: impl FnOnce((usize, u64)) -> Option<(Blocks<'a>, u64)>,
+) {
+    rounds::prepare(t, coll, comm, 0, |_, site| {
+        let Swapped { send, recv } = Swapped::of(site, send, recv)?;
+        let (given, in_place) = (send.as_ref().unwrap_or(&recv), send.is_none());
+        let (own, blocks) = (given.of(site.place.me), (given.lasting(), recv.lasting()));
+        Some((0, site.place.alltoall_parts(own, blocks, site.epochs(in_place), in_place)))
+    });
+}
+
+/// What a process has for all, unless that is in place, and what it wants of them; all of it fits slots.
+struct Swapped<'a> {
+    send: Option<Blocks<'a>>,
+    recv: Blocks<'a>,
+}
+
+impl<'a> Swapped<'a> {
+    #[inline(always)]
+    fn of(
+        site: &Site,
+        send: Option<impl FnOnce((usize, u64)) -> Option<(Blocks<'a>, u64)>>,
+        recv: impl FnOnce((usize, u64)) -> Option<(Blocks<'a>, u64)>,
+    ) -> Option<Swapped<'a>> {
         let short = site.up_to(site.part_limit());
         let (recv, _) = recv(short)?;
         let send = match send {
             None => None,
             Some(send) => Some(send(short)?.0),
         };
-        let (send, recv) = &*slot.insert((send, recv));
-        let (me, given) = (site.place.me, send.as_ref().unwrap_or(recv));
-        let (own, place) = (given.of(me), recv.of(me));
-        if send.is_some() {
-            apart(own, place)?;
+        let place = recv.of(site.place.me);
+        if let Some(send) = &send {
+            let own = send.of(site.place.me);
+            same(apart(own, place)?, place)?;
         }
-        same(own, place)?;
-        let epochs = alltoall_rounds(site.place.members as u32, send.is_none()).into();
-        Some((0, site.place.alltoall_parts(own, (given, recv), epochs, send.is_none())))
-    })
+        Some(Swapped { send, recv })
+    }
 }
 
 /// `MPI_Reduce_scatter`
@@ -143,8 +241,9 @@ pub(crate) fn reduce_scatter(
     recvcounts: CountArray<'_>,
     (datatype, op): (Datatype, Op),
     comm: Comm,
+    mode: &mut Mode<'_>,
 ) -> Option<Result<()>> {
-    run(t, Coll::ReduceScatter, comm, 0, |state, site| {
+    run_as(t, mode, Coll::ReduceScatter, comm, 0, |state, site| {
         let kernel = kernel(state, site, op, datatype)?;
         let counts = recvcounts.first(site.place.members).ok()?;
         let (mut before, mut total) = (0, 0);
@@ -170,6 +269,12 @@ impl Site {
     #[inline(always)]
     fn up_to(&self, most: u64) -> (usize, u64) {
         (self.place.members, most)
+    }
+
+    /// Epochs of an exchange of parts.
+    #[inline(always)]
+    fn epochs(&self, in_place: bool) -> u64 {
+        alltoall_rounds(self.place.members as u32, in_place).into()
     }
 
     /// The most bytes of a block that is a part of a slot.

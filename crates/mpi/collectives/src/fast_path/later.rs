@@ -10,7 +10,7 @@ use pml::Done;
 use super::super::check::LogReads;
 use super::super::run::done;
 use super::super::turns::return_to;
-use super::{Lacks, Started, complete};
+use super::{Blocks, Lacks, Started, complete};
 use objects::domain::Token;
 use objects::handle::RequestKey;
 use objects::immediate::SENT;
@@ -23,7 +23,7 @@ pub(super) const POLLS: u32 = 8;
 pub struct Later {
     comm: abi::Comm,
     /// The exchange, until it is over.
-    started: Option<Started<'static>>,
+    started: Option<Started<&'static Blocks<'static>>>,
     result: Result<()>,
     /// Copies of the program's buffers that a front-end has given.
     copies: Option<Copies>,
@@ -34,7 +34,7 @@ pub struct Later {
 pub(super) fn leave(
     t: &mut Token,
     comm: abi::Comm,
-    started: Started<'static>,
+    started: Started<&'static Blocks<'static>>,
     request: &mut abi::Request,
 ) -> Result<()> {
     let mut state = t.lock();

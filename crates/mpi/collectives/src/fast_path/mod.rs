@@ -17,7 +17,7 @@ mod ways;
 use abi::{Error, Result};
 use coll::Coll;
 use coll::algorithms::registry::AlgorithmId;
-use coll::exchange::Participant;
+use coll::exchange::{Participant, Places};
 use coll::tuned::Level;
 use engine::Reason;
 
@@ -45,16 +45,16 @@ pub(super) use rounds::{Planned, take_planned};
 /// How often to poll before anything else is polled, where ranks have cores of their own.
 const POLLS: u32 = 64;
 
-type NodePlan<'a> = coll::exchange::ExchangePlan<'a, op::Kernel, Blocks<'a>>;
-type Exchange<'a> = coll::exchange::Exchange<'a, OfNode<Box<NodeArea>>, Blocks<'a>>;
+type NodePlan<'a> = coll::exchange::ExchangePlan<op::Kernel, &'a Blocks<'a>>;
+type Exchange<P> = coll::exchange::Exchange<OfNode<Box<NodeArea>>, P>;
 
 /// A collective on its way.
-struct Started<'a> {
-    exchange: Exchange<'a>,
+struct Started<P> {
+    exchange: Exchange<P>,
     logged: Option<Logged>,
 }
 
-impl Started<'_> {
+impl<P: Places> Started<P> {
     /// Polls once; the result, if the call is over.
     fn poll(&mut self, state: &State, comm: abi::Comm, log_reads: &mut LogReads) -> Option<Result<()>> {
         if self.exchange.poll() {
@@ -120,7 +120,7 @@ fn begin<'a>(
     (coll, comm, root): (Coll, abi::Comm, i32),
     most: u32,
     plan: impl FnOnce(&mut State, &Site) -> Option<(u64, NodePlan<'a>)>,
-    go_on: impl FnOnce(&mut Token, Started<'a>) -> Result<()>,
+    go_on: impl FnOnce(&mut Token, Started<&'a Blocks<'a>>) -> Result<()>,
 ) -> Option<Result<()>> {
     let started = {
         let mut state = t.lock();
@@ -171,7 +171,7 @@ fn polls(state: &State, most: u32) -> u32 {
 
 /// Brings a collective to its end.
 #[inline(never)]
-fn complete(t: &mut Token, comm: abi::Comm, started: Started<'_>, lacks: Lacks) -> Result<()> {
+fn complete(t: &mut Token, comm: abi::Comm, started: Started<impl Places>, lacks: Lacks) -> Result<()> {
     // Under the lock under which the exchange ended: the thread that is woken by that and waits for the area finds it.
     await_end(t, comm, &mut Some(started), lacks, |state, started| {
         let ended = started.take();
@@ -189,12 +189,12 @@ enum Lacks {
 }
 
 /// Waits until an exchange has ended; `ended` is called under the lock under which it did.
-fn await_end<'a>(
+fn await_end<P: Places>(
     t: &mut Token,
     comm: abi::Comm,
-    started: &mut Option<Started<'a>>,
+    started: &mut Option<Started<P>>,
     lacks: Lacks,
-    mut ended: impl FnMut(&mut State, &mut Option<Started<'a>>),
+    mut ended: impl FnMut(&mut State, &mut Option<Started<P>>),
 ) -> Result<()> {
     let (polls, hint) = {
         let state = t.lock();
@@ -228,14 +228,14 @@ fn await_end<'a>(
 }
 
 /// What an exchange waits for; `None`: something of its own, or of members that are not done with the last exchange.
-fn missing_in(exchange: &Exchange<'_>) -> Option<Missing> {
+fn missing_in(exchange: &Exchange<impl Places>) -> Option<Missing> {
     let member = exchange.awaited().map(|member| Missing::Member(member as u32));
     member.or_else(|| exchange.awaits_all().map(Missing::Round))
 }
 
 /// To be called after a failed poll, where processes share processors: keeps polling for at most `limit`, if this
 /// process comes next; whether the exchange came to its end.
-fn keep_polling(exchange: &mut Exchange<'_>, limit: Duration) -> bool {
+fn keep_polling(exchange: &mut Exchange<impl Places>, limit: Duration) -> bool {
     let awaited = exchange.awaited();
     if !exchange.slots().0.may_keep_polling(awaited) {
         return false;

@@ -14,6 +14,7 @@ use coll::Coll;
 use coll::algorithms::registry::AlgorithmId;
 use engine::{Advance, Blocking, Fate, Guarded, Operation};
 use ffi::copies::Copies;
+use mem::UserMem;
 use pml::Done;
 
 use super::super::check::LogReads;
@@ -21,15 +22,18 @@ use super::super::run::{Running, done};
 use super::super::slots::OfNode;
 use super::super::stage::Stage;
 use super::later::POLLS;
-use super::{Exchange, Lacks, NodePlan, Site, Started, await_end, polls};
+use super::{Exchange, Lacks, Site, Started, await_end, polls};
 use objects::comm::Held;
 use objects::domain::Token;
 use objects::state::State;
 
+/// A plan that names blocks of different sizes by itself: the program's arrays are those of one call.
+pub(super) type RoundsPlan = coll::exchange::ExchangePlan<op::Kernel, Box<[UserMem]>>;
+
 /// What the rounds of an `_init` call do, if it runs by this algorithm.
 pub struct Planned {
     algorithm: AlgorithmId,
-    plan: NodePlan<'static>,
+    plan: RoundsPlan,
 }
 
 impl Planned {
@@ -54,7 +58,7 @@ pub(super) fn prepare(
     coll: Coll,
     comm: abi::Comm,
     root: i32,
-    plan: impl FnOnce(&mut State, &Site) -> Option<(u64, NodePlan<'static>)>,
+    plan: impl FnOnce(&mut State, &Site) -> Option<(u64, RoundsPlan)>,
 ) {
     let mut state = t.lock();
     let planned = planned(&mut state, coll, comm, root, plan);
@@ -75,7 +79,7 @@ fn planned(
     coll: Coll,
     comm: abi::Comm,
     root: i32,
-    plan: impl FnOnce(&mut State, &Site) -> Option<(u64, NodePlan<'static>)>,
+    plan: impl FnOnce(&mut State, &Site) -> Option<(u64, RoundsPlan)>,
 ) -> Option<Planned> {
     let site = Site::of(state, coll, comm)?;
     u32::try_from(root).ok().filter(|&root| (root as usize) < site.place.members)?;
@@ -86,7 +90,7 @@ fn planned(
 /// A persistent collective of plain data.
 pub struct Rounds {
     /// The exchange of this round, or of the last one; `None` while a call that waits for it has it.
-    started: Option<Started<'static>>,
+    started: Option<Started<Box<[UserMem]>>>,
     stage: Stage,
     /// The communicator, which the program may free before it starts the call.
     held: Held,

@@ -23,7 +23,10 @@ pub(super) fn run_as(
         Mode::Blocking | Mode::Own => POLLS,
         Mode::Nonblocking(_) => later::POLLS,
         Mode::Persistent(_) => {
-            rounds::prepare(t, coll, comm, root, plan);
+            rounds::prepare(t, coll, comm, root, |state, site| {
+                let (bytes, plan) = plan(state, site)?;
+                Some((bytes, plan.of_one_size()?))
+            });
             return None;
         }
     };

@@ -78,15 +78,26 @@ impl Running {
             true => Exact::over(state, comm, &mut self.call)?,
             false => None,
         };
+        self.choose_again(state, start)
+    }
+
+    /// Finds the schedule, by what the processes know of each other now. The result is how the call starts.
+    pub(in super::super) fn choose_again(&mut self, state: &mut State, start: Start) -> Result<Start> {
         match start {
-            Start::Persistent => self.choose_persistent(state),
+            Start::Persistent | Start::InOwnArea => self.choose_persistent(state),
             _ => self.choose(state, start).map(|()| start),
         }
     }
 
+    /// Whether its rounds could go through an area.
+    pub(in super::super) fn may_share(&self, state: &State) -> Result<bool> {
+        let comm = state.comm(self.call.comm)?;
+        Ok(!is_neighbourhood(self.call.coll) && select::may_share(state, comm))
+    }
+
     /// Rounds of a persistent call have an area to themselves where they are faster there, or a forced algorithm needs one.
     fn choose_persistent(&mut self, state: &mut State) -> Result<Start> {
-        let may_share = select::may_share(state, state.comm(self.call.comm)?);
+        let may_share = self.may_share(state)?;
         let gains = may_share && self.gains_from_area(state)?;
         let start = if gains { Start::InOwnArea } else { Start::Persistent };
         match self.choose(state, start) {
