@@ -1,6 +1,6 @@
-/* What belongs to sessions and to no world: buffers, predefined communicators, error handlers.
+/* What belongs to sessions and to no world: buffers, predefined communicators, attributes, error handlers.
  *
- * usage: mpiexec -n N objects buffer|world|abort
+ * usage: mpiexec -n N objects buffer|world|attributes|abort
  */
 #include "startup.h"
 #include <string.h>
@@ -64,6 +64,44 @@ static void world(void) {
         puts("ok MPI_COMM_WORLD answers with a session alone");
 }
 
+/* Of what describes the environment, a session's communicators have MPI_TAG_UB alone; MPI_COMM_WORLD has it all. */
+static void attributes(void) {
+    static const struct {
+        int keyval;
+        const char *name;
+    } world_only[] = {{MPI_HOST, "MPI_HOST"},
+                      {MPI_IO, "MPI_IO"},
+                      {MPI_WTIME_IS_GLOBAL, "MPI_WTIME_IS_GLOBAL"},
+                      {MPI_APPNUM, "MPI_APPNUM"},
+                      {MPI_UNIVERSE_SIZE, "MPI_UNIVERSE_SIZE"}};
+    MPI_Session session;
+    MPI_Comm comms[3];
+    int *value, flag, rank;
+    MPI_Init(NULL, NULL);
+    comms[0] = begin(&session, "attributes", MPI_ERRORS_ARE_FATAL);
+    MPI_Comm_dup(comms[0], &comms[1]);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_split(comms[0], rank % 2, 0, &comms[2]);
+    for (int i = 0; i < 3; i++) {
+        MPI_Comm_get_attr(comms[i], MPI_TAG_UB, &value, &flag);
+        CHECK(flag && *value >= 32767, "communicator %d has no MPI_TAG_UB", i);
+    }
+    for (unsigned k = 0; k < sizeof world_only / sizeof *world_only; k++) {
+        for (int i = 0; i < 3; i++) {
+            MPI_Comm_get_attr(comms[i], world_only[k].keyval, &value, &flag);
+            CHECK(!flag, "communicator %d of a session has %s", i, world_only[k].name);
+        }
+        MPI_Comm_get_attr(MPI_COMM_WORLD, world_only[k].keyval, &value, &flag);
+        CHECK(flag, "MPI_COMM_WORLD lacks %s", world_only[k].name);
+    }
+    for (int i = 0; i < 3; i++)
+        MPI_Comm_free(&comms[i]);
+    MPI_Session_finalize(&session);
+    MPI_Finalize();
+    if (rank == 0 && !failed)
+        puts("ok a session's communicators have the bound of tags alone");
+}
+
 /* An error on a session that ends the job. */
 static void end(void) {
     MPI_Session session;
@@ -79,6 +117,8 @@ int main(int argc, char **argv) {
         buffer();
     else if (strcmp(what, "world") == 0)
         world();
+    else if (strcmp(what, "attributes") == 0)
+        attributes();
     else if (strcmp(what, "abort") == 0)
         end();
     else

@@ -59,9 +59,14 @@ impl Attributed for abi::Comm {
             abi::FT => &p.ft,
             _ => return Ok(None),
         };
-        state.comm(self)?;
-        let unset =
-            keyval == abi::APPNUM && p.appnum < 0 || keyval == abi::UNIVERSE_SIZE && p.universe_size <= 0;
+        // Section 9.1.2: of what describes the environment, a communicator of a session has the bound of tags alone. The
+        // last code (section 9.5) and whether failures are survived concern sessions, too.
+        let of_session = state.comm(self)?.session.is_some();
+        let world_only =
+            matches!(keyval, abi::IO | abi::HOST | abi::WTIME_IS_GLOBAL | abi::APPNUM | abi::UNIVERSE_SIZE);
+        let unset = of_session && world_only
+            || keyval == abi::APPNUM && p.appnum < 0
+            || keyval == abi::UNIVERSE_SIZE && p.universe_size <= 0;
         Ok(Some((!unset).then(|| Predefined::of(value))))
     }
 }
