@@ -1,4 +1,4 @@
-/* Misuse that `mpiexec -check` finds, each with its right twin: misuse CASE wrong|right. The line that a finding must name has the
+/* Misuse that `mpiexec -check` finds, each with its right twin: misuse CASE|all wrong|right. The line that a finding must name has the
    word of the case in a comment. */
 #include <mpi.h>
 #include <pthread.h>
@@ -257,6 +257,199 @@ static void funneled(void)
     }
 }
 
+/* Found where sends wait for their receive. */
+static void head_to_head(void)
+{
+    if (wrong) {
+        MPI_Send(a, 1, MPI_INT, other, 0, WORLD); /* head_to_head */
+        MPI_Recv(b, 1, MPI_INT, other, 0, WORLD, IGNORE);
+    } else {
+        MPI_Sendrecv(a, 1, MPI_INT, other, 0, b, 1, MPI_INT, other, 0, WORLD, IGNORE);
+    }
+}
+
+static void message_type(void)
+{
+    if (rank == 0)
+        MPI_Send(a, 4, wrong ? MPI_INT : MPI_FLOAT, 1, 0, WORLD);
+    else
+        MPI_Recv(b, 10, MPI_FLOAT, 0, 0, WORLD, IGNORE); /* message_type */
+}
+
+/* The later of several messages, by a wildcard, whose status is ignored. */
+static void message_later(void)
+{
+    MPI_Request r;
+    for (int i = 0; i < 5; i++)
+        if (rank == 0) {
+            MPI_Isend(a, 4, wrong && i == 3 ? MPI_UNSIGNED : MPI_INT, 1, 7, WORLD, &r);
+            MPI_Wait(&r, IGNORE);
+        } else {
+            MPI_Irecv(b, 4, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, WORLD, &r); /* message_later */
+            MPI_Waitall(1, &r, MPI_STATUSES_IGNORE);
+        }
+}
+
+static MPI_Datatype pair(MPI_Datatype first, MPI_Datatype second)
+{
+    MPI_Datatype t;
+    MPI_Type_create_struct(2, (int[]){1, 1}, (MPI_Aint[]){0, 8}, (MPI_Datatype[]){first, second}, &t);
+    MPI_Type_commit(&t);
+    return t;
+}
+
+/* A receive may be for more, and have its data elsewhere. */
+static void message_struct(void)
+{
+    MPI_Datatype one = pair(MPI_INT, MPI_DOUBLE), two = wrong ? pair(MPI_DOUBLE, MPI_INT) : pair(MPI_INT, MPI_DOUBLE), both;
+    MPI_Type_contiguous(2, two, &both);
+    MPI_Type_commit(&both);
+    if (rank == 0)
+        MPI_Send(a, 4, one, 1, 0, WORLD);
+    else
+        MPI_Recv(b, 3, both, 0, 0, WORLD, IGNORE); /* message_struct */
+    MPI_Type_free(&one);
+    MPI_Type_free(&two);
+    MPI_Type_free(&both);
+}
+
+static void message_lost(void)
+{
+    if (rank == 0)
+        MPI_Send(a, 1, MPI_INT, 1, 3, WORLD); /* message_lost */
+    else if (!wrong)
+        MPI_Recv(b, 1, MPI_INT, 0, 3, WORLD, IGNORE);
+}
+
+/* Right in both forms: bytes fit everything, and of two receives the one that was posted first has the first message, in whatever
+   order they are completed. */
+static void message_order(void)
+{
+    MPI_Request r[2];
+    if (rank == 0) {
+        MPI_Send(a, 4, MPI_INT, 1, 0, WORLD);
+        MPI_Send(a, 4, MPI_FLOAT, 1, 0, WORLD);
+        MPI_Send(a, 4, MPI_INT, 1, 0, WORLD);
+    } else {
+        MPI_Irecv(a, 4, MPI_INT, MPI_ANY_SOURCE, 0, WORLD, &r[0]);
+        MPI_Irecv(b, 4, MPI_FLOAT, 0, 0, WORLD, &r[1]);
+        MPI_Wait(&r[1], IGNORE);
+        MPI_Wait(&r[0], IGNORE);
+        MPI_Recv(b, 16, MPI_BYTE, 0, 0, WORLD, IGNORE);
+    }
+}
+
+/* One window of 100 numbers at each rank. */
+static MPI_Win window_of(int *memory)
+{
+    MPI_Win w;
+    MPI_Win_create(memory, 100 * sizeof(int), sizeof(int), MPI_INFO_NULL, WORLD, &w);
+    return w;
+}
+
+static void puts_at_once(void)
+{
+    static int c[100];
+    MPI_Win w = window_of(c);
+    MPI_Win_fence(0, w);
+    MPI_Put(a, 4, MPI_INT, 0, wrong ? rank : 10 * rank, 4, MPI_INT, w); /* puts_at_once */
+    MPI_Win_fence(0, w);
+    MPI_Put(a, 4, MPI_INT, 0, 20 + 10 * rank, 4, MPI_INT, w);
+    MPI_Win_free(&w);
+}
+
+static void get_and_put(void)
+{
+    static int c[100];
+    MPI_Win w = window_of(c);
+    MPI_Win_fence(0, w);
+    if (rank == 0)
+        MPI_Get(a, 4, MPI_INT, 0, 4, 4, MPI_INT, w);
+    if (!wrong)
+        MPI_Win_fence(0, w);
+    if (rank == 1)
+        MPI_Put(a, 2, MPI_INT, 0, 7, 2, MPI_INT, w); /* get_and_put */
+    MPI_Win_fence(0, w);
+    MPI_Win_free(&w);
+}
+
+static void operations(void)
+{
+    static int c[100];
+    MPI_Win w = window_of(c);
+    MPI_Win_fence(0, w);
+    MPI_Accumulate(a, 4, MPI_INT, 0, 0, 4, MPI_INT, wrong && rank ? MPI_PROD : MPI_SUM, w); /* operations */
+    MPI_Win_fence(0, w);
+    MPI_Win_free(&w);
+}
+
+static void shared_locks(void)
+{
+    static int c[100];
+    MPI_Win w = window_of(c);
+    MPI_Win_lock(wrong ? MPI_LOCK_SHARED : MPI_LOCK_EXCLUSIVE, 0, 0, w);
+    MPI_Put(a, 4, MPI_INT, 0, 0, 4, MPI_INT, w); /* shared_locks */
+    MPI_Win_unlock(0, w);
+    MPI_Win_free(&w);
+}
+
+static void own_window(void)
+{
+    static int c[100];
+    MPI_Win w = window_of(c);
+    MPI_Win_fence(0, w);
+    if (rank == 0) {
+        MPI_Send(a, 4, MPI_INT, 1, 0, WORLD);
+        MPI_Put(a, 4, MPI_INT, 1, wrong ? 2 : 4, 4, MPI_INT, w);
+    } else {
+        MPI_Recv(c, 4, MPI_INT, 0, 0, WORLD, IGNORE); /* own_window */
+    }
+    MPI_Win_fence(0, w);
+    MPI_Win_free(&w);
+}
+
+static void put_changed(void)
+{
+    static int c[100];
+    MPI_Win w = window_of(c);
+    MPI_Win_fence(0, w);
+    MPI_Put(b, 4, MPI_INT, other, 0, 4, MPI_INT, w); /* put_changed */
+    if (wrong)
+        b[2]++;
+    MPI_Win_fence(0, w);
+    b[2]++;
+    MPI_Win_free(&w);
+}
+
+static void get_and_send(void)
+{
+    static int c[100];
+    MPI_Win w = window_of(c);
+    MPI_Win_fence(0, w);
+    MPI_Get(a, 4, MPI_INT, other, 0, 4, MPI_INT, w);
+    if (!wrong)
+        MPI_Win_fence(0, w);
+    MPI_Sendrecv(a, 4, MPI_INT, other, 0, b, 4, MPI_INT, other, 0, WORLD, IGNORE); /* get_and_send */
+    MPI_Win_fence(0, w);
+    MPI_Win_free(&w);
+}
+
+/* Right in both forms: accesses by shared locks that a message orders. */
+static void ordered(void)
+{
+    static int c[100];
+    MPI_Win w = window_of(c);
+    MPI_Win_lock_all(0, w);
+    if (rank == 1)
+        MPI_Recv(b, 1, MPI_INT, 0, 0, WORLD, IGNORE);
+    MPI_Put(a, 4, MPI_INT, 0, 0, 4, MPI_INT, w);
+    MPI_Win_flush(0, w);
+    if (rank == 0)
+        MPI_Send(a, 1, MPI_INT, 1, 0, WORLD);
+    MPI_Win_unlock_all(w);
+    MPI_Win_free(&w);
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -266,6 +459,10 @@ static const struct {
     {"operation", operation}, {"info", info}, {"errhandler", errhandler}, {"window", window}, {"file", file},
     {"matched", matched}, {"changed", changed}, {"receives", receives}, {"receive_and_send", receive_and_send},
     {"shared", shared}, {"started_twice", started_twice}, {"reduction", reduction}, {"funneled", funneled},
+    {"head_to_head", head_to_head}, {"message_type", message_type}, {"message_later", message_later}, {"message_struct", message_struct},
+    {"message_lost", message_lost}, {"message_order", message_order}, {"puts_at_once", puts_at_once},
+    {"get_and_put", get_and_put}, {"operations", operations}, {"shared_locks", shared_locks}, {"own_window", own_window},
+    {"put_changed", put_changed}, {"get_and_send", get_and_send}, {"ordered", ordered},
 };
 
 int main(int argc, char **argv)
@@ -278,7 +475,7 @@ int main(int argc, char **argv)
     wrong = !strcmp(argv[2], "wrong");
     snprintf(name, sizeof name, "%s.%d", argc > 3 ? argv[3] : "/tmp/misuse", rank);
     for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++)
-        if (!strcmp(cases[i].name, argv[1]))
+        if (!strcmp(cases[i].name, argv[1]) || !strcmp("all", argv[1]))
             cases[i].run();
     MPI_Finalize();
     return 0;

@@ -18,6 +18,7 @@
 //! returned.
 
 mod answer;
+mod asked;
 mod call;
 mod direct;
 mod entry;
@@ -25,7 +26,6 @@ mod front_end;
 mod light;
 mod origin;
 mod raise;
-mod waits;
 
 mod functions {
     #![allow(

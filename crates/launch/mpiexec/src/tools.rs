@@ -27,6 +27,8 @@ pub struct ToolOptions {
     pub profile: Option<Option<PathBuf>>,
     /// `-check`: where the findings go as JSON, if that was asked for.
     pub check: Option<Option<PathBuf>>,
+    /// `-check-sends`: standard sends wait for their receive.
+    pub sends: bool,
     /// `-trace`: the file of the timeline.
     pub trace: Option<PathBuf>,
     /// `-trace-events`: how many events of each rank are kept.
@@ -83,6 +85,9 @@ impl Tools {
         }
         if let Some(name) = &options.check {
             tools.add("ALHENA_CHECK", TABLES, CHECK, name.clone())?;
+            if options.sends {
+                tools.variables.push(("ALHENA_CHECK_SENDS".into(), "1".into()));
+            }
         }
         if let Some(name) = &options.profile {
             let usual = || {

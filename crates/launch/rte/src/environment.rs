@@ -11,10 +11,11 @@ use crate::spec::{Environment, Inherit};
 /// outer one.
 const OUTER_PREFIXES: [&str; 6] = ["PMI_", "PMIX_", "OMPI_COMM_WORLD_", "HYDI_", "PRTE_", "ALHENA_PMI"];
 /// Further such variables, whole names.
-const OUTER_NAMES: [&str; 10] = [
+const OUTER_NAMES: [&str; 11] = [
     // Memory of tools of the outer job, in which its own ranks have parts.
     "ALHENA_PROFILE",
     "ALHENA_CHECK",
+    "ALHENA_CHECK_SENDS",
     "MPI_LOCALRANKID",
     "MPI_LOCALNRANKS",
     "OMPI_UNIVERSE_SIZE",

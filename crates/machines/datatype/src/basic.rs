@@ -149,6 +149,11 @@ impl Basic {
         self.row().size as u64
     }
 
+    /// A number that basic types have in common if their bytes mean the same, as those of `MPI_INT` and `MPI_INT32_T`; not 0.
+    pub const fn meaning(self) -> u64 {
+        (self.kind() as u64) << 8 | self.size()
+    }
+
     /// Alignment in bytes that the C or Fortran compiler gives a structure member of this type.
     pub const fn align(self) -> u64 {
         self.row().align as u64

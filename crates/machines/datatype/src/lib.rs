@@ -46,5 +46,5 @@ pub use contents::{Contents, Envelope, Form};
 pub use convertor::{Convertor, Run, pack, transfer, unpack};
 pub use datatype::{Datatype, as_int, count_of, total_size};
 pub use external::{external_size, pack_external, unpack_external, unpack_external_part};
-pub use signature::Signature;
+pub use signature::{Signature, Summary};
 pub use tiles::{Order, Tiles};

@@ -1,16 +1,63 @@
 //! Type signatures (MPI-5.0 section 3.3.1): the sequence of basic types of a datatype, without displacements.
 //!
 //! A signature is a small tree: repetition for every constructor that takes one old type, concatenation for structs.
-//! Its hash is a polynomial in the basic types, so it depends on the sequence alone, never on how the type was built:
-//! ten `MPI_INT` hash like one contiguous type of ten `MPI_INT`.
+//! Its hash is a polynomial in what the bytes of the basic types mean, so it depends on the sequence alone, never on how the
+//! type was built: ten `MPI_INT` hash like one contiguous type of ten `MPI_INT`.
 
-use crate::basic::Basic;
+use crate::basic::{Basic, Kind};
 use crate::layout::OVERFLOW;
 use abi::Result;
 use std::sync::Arc;
 
 /// Concatenations of at most this many parts are spliced into their parent.
 const SPLICE_PARTS: usize = 64;
+
+/// What has to be known of a signature to compare it with another process's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// The hash of one item.
+    pub hash: u64,
+    /// Its basic types.
+    pub elements: u64,
+    /// The first of them.
+    pub first: Basic,
+    /// All are of one type.
+    pub is_uniform: bool,
+    /// Some are bytes that mean nothing, `MPI_BYTE` or `MPI_PACKED`.
+    pub has_bytes: bool,
+}
+
+impl Summary {
+    /// As words that another process reads.
+    pub fn words(&self) -> [u64; 3] {
+        let flags = u64::from(self.is_uniform) << 8 | u64::from(self.has_bytes) << 9;
+        [self.hash, self.elements, self.first as u64 | flags]
+    }
+
+    /// Of such words; `None`: they are none.
+    pub fn of_words([hash, elements, about]: [u64; 3]) -> Option<Summary> {
+        let first = *Basic::ALL.get(about as usize & 0xff)?;
+        let (is_uniform, has_bytes) = (about & 1 << 8 != 0, about & 1 << 9 != 0);
+        (elements > 0).then_some(Summary { hash, elements, first, is_uniform, has_bytes })
+    }
+
+    /// Whether a message that is sent as `count` of these may be received as some of `other` (MPI-5.0 section 3.3.1), as far as that
+    /// can be said: the receive may be for more, and bytes fit everything.
+    pub fn fits(&self, count: u64, other: &Summary) -> bool {
+        if self.has_bytes || other.has_bytes || count == 0 {
+            return true;
+        }
+        let is_same_first = self.first.meaning() == other.first.meaning();
+        if self.is_uniform || (other.is_uniform && !is_same_first) {
+            return is_same_first;
+        }
+        let Some(elements) = self.elements.checked_mul(count) else { return true };
+        let times = elements / other.elements;
+        !elements.is_multiple_of(other.elements)
+            || hash::repeat(self.hash, self.elements, count)
+                == hash::repeat(other.hash, other.elements, times)
+    }
+}
 
 /// A sequence of basic types.
 #[derive(Clone, Debug)]
@@ -36,7 +83,7 @@ impl Signature {
     /// `count` times `basic`.
     pub(crate) fn run(basic: Basic, count: u64) -> Result<Signature> {
         let one =
-            Signature { elements: 1, bytes: basic.size(), hash: basic as u64 + 1, form: Form::Run(basic) };
+            Signature { elements: 1, bytes: basic.size(), hash: basic.meaning(), form: Form::Run(basic) };
         Arc::new(one).repeated(count)
     }
 
@@ -115,6 +162,23 @@ impl Signature {
             Form::Run(basic) => Some(basic),
             _ => None,
         }
+    }
+
+    /// What another process needs to compare it; `None` of an empty one.
+    pub fn summary(&self) -> Option<Summary> {
+        let mut first = None;
+        self.for_each_run(&mut |basic, _| {
+            first = Some(basic);
+            false
+        });
+        let is_bytes = |basic: Basic| u64::from(basic.kind() == Kind::Bytes);
+        Some(Summary {
+            hash: self.hash,
+            elements: self.elements,
+            first: first?,
+            is_uniform: self.homogeneous().is_some(),
+            has_bytes: self.weighted_sum(&is_bytes) != Some(0),
+        })
     }
 
     /// Calls `f` with each stretch of equal basic types in order, until it returns false. Neighbouring stretches may

@@ -149,7 +149,8 @@ proptest! {
         prop_assert_eq!(dt.signature().hash_of(count), plain(&basics).signature().hash());
         if !basics.is_empty() {
             let at = swap.index(basics.len());
-            basics[at] = if basics[at] == datatype::Basic::Int { datatype::Basic::Float } else { datatype::Basic::Int };
+            let is_int = basics[at].meaning() == datatype::Basic::Int.meaning();
+            basics[at] = if is_int { datatype::Basic::Float } else { datatype::Basic::Int };
             prop_assert_ne!(dt.signature().hash_of(count), plain(&basics).signature().hash());
         }
     }

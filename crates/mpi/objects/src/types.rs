@@ -235,6 +235,11 @@ pub fn size(t: &mut Token, datatype: abi::Datatype, mut size: CountMut<'_>) -> R
     Ok(())
 }
 
+/// What a tool has to know of a type to compare it with that of another process; `None`: it has no data.
+pub fn summary(t: &mut Token, datatype: abi::Datatype) -> Result<Option<datatype::Summary>> {
+    Ok(t.lock().types.get(datatype)?.signature().summary())
+}
+
 /// `MPI_Type_get_extent`, in bytes.
 pub fn get_extent(t: &mut Token, datatype: abi::Datatype, lb: &mut Count, extent: &mut Count) -> Result<()> {
     let state = t.lock();

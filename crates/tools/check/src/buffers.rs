@@ -45,11 +45,12 @@ pub fn of(call: &Call<'_>) -> Vec<Region> {
     call.arguments().filter(is_buffer).filter_map(|(place, it)| region(call, place, it)).collect()
 }
 
-/// Messages, files, and collectives that have as much at each rank.
+/// Messages, accesses to windows and files, and collectives that have as much at each rank.
 fn tells_sizes(call: &Call<'_>) -> bool {
     let base = call.function.base();
     match call.function.chapter {
         3 => !base.contains("uffer"),
+        12 => call.function.place("target_disp").is_some(),
         14 => true,
         6 => call.function.place("recvcount").is_none() && call.function.place("recvcounts").is_none(),
         _ => false,

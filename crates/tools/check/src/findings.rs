@@ -1,7 +1,7 @@
 //! What was found, in memory that outlives the rank.
 //!
 //! ```text
-//!   │ header 64 │ modules 64 x 48 │ findings 1024 x 16 │
+//!   │ header 64 │ modules 64 x 48 │ findings 256 x 16 │ messages 1024 x 12 │ accesses 1024 x 11 │
 //! ```
 
 use std::sync::Mutex;
@@ -10,18 +10,36 @@ use std::sync::atomic::{
     Ordering::{Acquire, Relaxed},
 };
 
+use datatype::Summary;
 use interpose::shared::{self, MODULES, Module, Place, Table};
 
 use crate::site::Site;
 
 /// The first word of memory that is in use.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"ALHCHEK1");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"ALHCHEK2");
+
+/// Words of the header, beside those that all tools have.
+pub mod at {
+    #![allow(missing_docs, reason = "each has its reason beside it")]
+    pub use interpose::shared::at::*;
+    pub const FINDINGS: usize = 10;
+    pub const MESSAGES: usize = 11;
+    /// The rank has finalized MPI.
+    pub const FINALIZED: usize = 12;
+    /// Messages that there was no room for.
+    pub const NOT_COMPARED: usize = 13;
+    /// Numbers of this rank's messages may be wrong.
+    pub const DOUBTED: usize = 14;
+    pub const ACCESSES: usize = 15;
+    /// Programs have run one after the other in the place of this rank.
+    pub const SEVERAL: usize = 16;
+}
 
 /// Class plus 1, times, twice: function plus 1 above the module, and offset; three numbers.
-pub const FINDINGS: Table = Table::after(MODULES.end(), 16, 1024, 10);
+pub const FINDINGS: Table = Table::after(MODULES.end(), 16, 256, at::FINDINGS);
 
 /// Words of a rank's findings.
-pub const WORDS: usize = FINDINGS.end();
+pub const WORDS: usize = crate::windows::ACCESSES.end();
 /// Bytes of a rank's findings, in whole pages.
 pub const BYTES: usize = (WORDS * 8).next_multiple_of(4096);
 
@@ -79,6 +97,12 @@ classes! {
     BufferOverlap "buffer.overlap" "uses {0} bytes of a buffer that {other} still has";
     /// A buffer was changed while a message was sent from it.
     BufferChanged "buffer.changed" "sends from a buffer that was changed before {other} had completed it";
+    /// A message was received as another type than it was sent as.
+    MessageType "message.type" "receives as {type 1} what {other} sends as {type 0}";
+    /// A message was never received.
+    MessageLost "message.lost" "sends a message that is never received";
+    /// Two accesses to a window may happen in any order, and one writes.
+    WindowConflict "window.conflict" "accesses {0} bytes of the window of rank {1} that {other} accesses in the same epoch, and one of them writes";
     /// A thread calls that may not.
     ThreadLevel "thread.level" "is called by a thread that did not initialize MPI, below MPI_THREAD_SERIALIZED";
     /// Two threads call at a time.
@@ -100,7 +124,10 @@ impl<'w> Findings<'w> {
     /// Adds one; the same class at the same places is one with a count.
     pub(crate) fn add(&self, class: Class, at: Site, other: Option<Site>, numbers: [u64; 3]) {
         let _guard = ADDING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let key = [self.place(Some(at)), self.place(other)].concat();
+        let place = |site: Option<Site>| {
+            site.map_or([0, 0], |site| Place::words(self.0, site.function, site.address))
+        };
+        let key = [place(Some(at)), place(other)].concat();
         let class = class as u64 + 1;
         let is_it = |row: &usize| {
             let row = FINDINGS.row(self.0, *row);
@@ -117,8 +144,15 @@ impl<'w> Findings<'w> {
         });
     }
 
-    fn place(&self, site: Option<Site>) -> [u64; 2] {
-        site.map_or([0, 0], |site| Place::words(self.0, site.function, site.address))
+    /// The words of all tables.
+    pub(crate) fn words(&self) -> &'w [AtomicU64] {
+        self.0
+    }
+
+    /// The two words of a place.
+    pub(crate) fn place(&self, site: Site) -> [u64; 2] {
+        let _guard = ADDING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        Place::words(self.0, site.function, site.address)
     }
 }
 
@@ -138,7 +172,7 @@ pub struct Finding {
 }
 
 /// A place of a call.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CallPlace {
     /// The function's number in [`interpose::FUNCTIONS`].
     pub function: usize,
@@ -148,6 +182,23 @@ pub struct CallPlace {
     pub offset: u64,
 }
 
+impl CallPlace {
+    /// The place that the first two words of `row` are of.
+    pub(crate) fn read(row: &[u64], modules: &[Module]) -> Option<CallPlace> {
+        let Place { function, module, offset } = Place::read(row, modules.len())?;
+        Some(CallPlace { function, module: module.map(|module| modules[module].clone()), offset })
+    }
+}
+
+/// A type for people, by the last of its words ([`Summary::words`]).
+pub fn type_name(word: u64) -> String {
+    match Summary::of_words([0, 1, word]) {
+        Some(Summary { first, is_uniform: true, .. }) => first.name().to_owned(),
+        Some(Summary { first, .. }) => format!("a struct that begins with {}", first.name()),
+        None => "no type".to_owned(),
+    }
+}
+
 /// What a rank has found; `None` where no rank has written.
 pub fn read(words: &[AtomicU64]) -> Option<Vec<Finding>> {
     if words.len() < WORDS || words[0].load(Acquire) != MAGIC {
@@ -155,10 +206,7 @@ pub fn read(words: &[AtomicU64]) -> Option<Vec<Finding>> {
     }
     let modules = shared::modules(words);
     let finding = |row: &Vec<u64>| {
-        let place = |at: usize| {
-            let Place { function, module, offset } = Place::read(&row[at..], modules.len())?;
-            Some(CallPlace { function, module: module.map(|module| modules[module].clone()), offset })
-        };
+        let place = |at: usize| CallPlace::read(&row[at..], &modules);
         Some(Finding {
             class: *Class::ALL.get(row[0].checked_sub(1)? as usize)?,
             count: row[1],

@@ -4,7 +4,9 @@
 //!   a rank                                          mpiexec, after all ranks have ended
 //!     handles    who made what, and was it freed      alhena check reads the memory, folds equal findings
 //!     requests   buffers in use, their checksums      over ranks, prints them, and ends with 1
-//!     threads    who may call
+//!     threads    who may call                         compares both ends of each message
+//!     messages   what was sent and received as what    and the accesses of all ranks to each window
+//!     windows    who accesses what in which epoch
 //!       └── findings: rows in shared memory ──►
 //! ```
 //!
@@ -14,14 +16,17 @@
 mod buffers;
 pub mod findings;
 mod handles;
+pub mod messages;
 mod requests;
 mod site;
 mod threads;
+pub mod windows;
 
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use interpose::shared::{self, Words};
-use interpose::{Call, Kind, Stack, Tool};
+use interpose::{Call, Direction, Kind, Stack, Tool};
 
 use findings::Findings;
 
@@ -41,6 +46,8 @@ static WORDS: OnceLock<Words> = OnceLock::new();
 struct State {
     handles: handles::Handles,
     requests: requests::Requests,
+    ends: messages::Ends,
+    windows: windows::Windows,
 }
 
 static STATE: Mutex<Option<State>> = Mutex::new(None);
@@ -49,6 +56,8 @@ static STATE: Mutex<Option<State>> = Mutex::new(None);
 struct Before {
     handles: Vec<(Kind, usize)>,
     requests: Vec<usize>,
+    given: Option<messages::Given>,
+    win: Option<usize>,
 }
 
 thread_local! {
@@ -58,14 +67,35 @@ thread_local! {
 impl Tool for Checker {
     fn begin(&self) -> bool {
         let Some(words) = shared::of_variable(VARIABLE, findings::WORDS, "-check") else { return false };
+        let is_second = words[findings::at::MAGIC].load(Relaxed) == findings::MAGIC;
+        words[findings::at::SEVERAL].store(is_second.into(), Relaxed);
         shared::introduce(words, findings::MAGIC);
         WORDS.set(words).is_ok()
+    }
+
+    fn reads_statuses(&self) -> bool {
+        true
+    }
+
+    fn delays_sends(&self) -> bool {
+        std::env::var_os("ALHENA_CHECK_SENDS").is_some()
     }
 
     fn enter(&self, call: &Call<'_>) -> usize {
         let Some(findings) = findings() else { return 0 };
         threads::enter(&findings, call);
-        let before = Before { handles: handles::before(call), requests: call.requests_in() };
+        let given = state().get_or_insert_default().ends.before(call);
+        let win = call
+            .function
+            .arguments
+            .iter()
+            .position(|it| it.kind == Kind::Win && it.direction != Direction::Out);
+        let before = Before {
+            handles: handles::before(call),
+            requests: call.requests_in(),
+            given,
+            win: win.map(|place| call.handle(place)),
+        };
         BEFORE.with(|stack| stack.keep(before))
     }
 
@@ -73,12 +103,15 @@ impl Tool for Checker {
         let Some(findings) = findings() else { return };
         threads::leave(call, code);
         let Some(before) = BEFORE.with(|stack| stack.take(word)) else { return };
+        let mut guard = state();
+        let state = guard.get_or_insert_default();
+        state.ends.after(&findings, call, before.given, code);
         if code != abi::SUCCESS {
             return;
         }
-        let mut guard = state();
-        let state = guard.get_or_insert_default();
-        state.requests.changed(&findings, call, &before.requests);
+        let is_exposed = |region: &buffers::Region| state.windows.contain(region);
+        state.requests.changed(&findings, call, (&before.requests, before.win), is_exposed);
+        state.windows.changed(&findings, call, before.win);
         state.handles.changed(call, &before.handles);
         if call.function.name == "MPI_Finalize" {
             state.requests.left(&findings);

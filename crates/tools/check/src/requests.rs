@@ -12,7 +12,11 @@ use crate::site::Site;
 /// Requests by handle. The library gives sends that have ended at once one handle: which of several is meant is not known
 /// then, so of such requests only their number counts.
 #[derive(Default)]
-pub struct Requests(HashMap<usize, Vec<Open>>);
+pub struct Requests {
+    open: HashMap<usize, Vec<Open>>,
+    /// Accesses to windows, with the handle of each window, until something completes them.
+    accesses: Vec<(usize, Open)>,
+}
 
 struct Open {
     /// The call that made it.
@@ -32,6 +36,15 @@ impl Open {
         self.checksums = if is_disturbed { Vec::new() } else { self.read().map(Region::checksum).collect() };
     }
 
+    /// The call at `site` has completed it.
+    fn end(&mut self, findings: &Findings<'_>, site: Site) {
+        let Some(started) = self.started.take() else { return };
+        let now = self.read().map(Region::checksum);
+        if now.zip(&self.checksums).any(|(now, before)| now != *before) {
+            findings.add(Class::BufferChanged, started, Some(site), [0; 3]);
+        }
+    }
+
     fn forget_buffers(&mut self) {
         self.regions.clear();
         self.checksums.clear();
@@ -45,10 +58,31 @@ impl Open {
     }
 }
 
+/// Accesses of which the buffers are looked at, at a time.
+const MOST: usize = 1024;
+
+/// Whether a call completes accesses to its window at this process.
+fn completes_accesses(call: &Call<'_>) -> bool {
+    let base = call.function.base();
+    matches!(base, "Win_fence" | "Win_complete" | "Win_free")
+        || base.starts_with("Win_flush")
+        || base.starts_with("Win_unlock")
+}
+
 impl Requests {
-    /// A call was successful; `before`: the requests that it was given.
-    pub fn changed(&mut self, findings: &Findings<'_>, call: &Call<'_>, before: &[usize]) {
+    /// A call was successful; `before`: the requests that it was given, `win`: the window. `is_exposed`: others may write into the
+    /// region.
+    pub fn changed(
+        &mut self,
+        findings: &Findings<'_>,
+        call: &Call<'_>,
+        (before, win): (&[usize], Option<usize>),
+        is_exposed: impl Fn(&Region) -> bool,
+    ) {
         let site = Site::of(call);
+        if let Some(win) = win.filter(|_| completes_accesses(call)) {
+            self.complete_accesses(findings, win, site);
+        }
         match call.function.base() {
             "Start" | "Startall" => before.iter().for_each(|&request| self.start(findings, request, site)),
             "Request_free" => drop(self.take(before[0])),
@@ -63,7 +97,14 @@ impl Requests {
         let made =
             call.arguments().find(|(_, it)| it.kind == Kind::Request && it.direction == Direction::Out);
         let Some((place, _)) = made.filter(|(_, it)| it.shape == Shape::One) else {
-            self.look_at(findings, &regions, site);
+            let is_disturbed = self.look_at(findings, &regions, site);
+            if let Some(win) = win.filter(|_| !regions.is_empty() && self.accesses.len() < MOST) {
+                let is_disturbed = is_disturbed || regions.iter().any(is_exposed);
+                let mut open =
+                    Open { born: site, started: None, is_persistent: false, regions, checksums: Vec::new() };
+                open.start(site, is_disturbed);
+                self.accesses.push((win, open));
+            }
             return;
         };
         let is_persistent = call.function.base().ends_with("_init");
@@ -74,7 +115,7 @@ impl Requests {
             if !is_persistent {
                 open.start(site, is_disturbed);
             }
-            let same = self.0.entry(request).or_default();
+            let same = self.open.entry(request).or_default();
             same.push(open);
             if same.len() > 1 {
                 same.iter_mut().for_each(Open::forget_buffers);
@@ -83,16 +124,16 @@ impl Requests {
     }
 
     fn take(&mut self, request: usize) -> Option<Open> {
-        let same = self.0.get_mut(&request)?;
+        let same = self.open.get_mut(&request)?;
         let taken = same.pop();
         if same.is_empty() {
-            self.0.remove(&request);
+            self.open.remove(&request);
         }
         taken
     }
 
     fn last(&mut self, request: usize) -> Option<&mut Open> {
-        self.0.get_mut(&request)?.last_mut()
+        self.open.get_mut(&request)?.last_mut()
     }
 
     fn start(&mut self, findings: &Findings<'_>, request: usize, site: Site) {
@@ -106,7 +147,7 @@ impl Requests {
     /// Whether a call uses memory that an active request has.
     fn look_at(&mut self, findings: &Findings<'_>, regions: &[Region], site: Site) -> bool {
         let mut is_disturbed = false;
-        for open in self.0.values_mut().flatten() {
+        for open in self.open.values_mut().flatten().chain(self.accesses.iter_mut().map(|(_, open)| open)) {
             let Some(started) = open.started else { continue };
             let pairs = regions.iter().flat_map(|one| open.regions.iter().map(move |other| (one, other)));
             let Some((one, other)) = pairs.into_iter().find(|(one, other)| one.conflicts(other)) else {
@@ -120,14 +161,15 @@ impl Requests {
         is_disturbed
     }
 
+    fn complete_accesses(&mut self, findings: &Findings<'_>, win: usize, site: Site) {
+        for (_, mut open) in self.accesses.extract_if(.., |(of, _)| *of == win) {
+            open.end(findings, site);
+        }
+    }
+
     fn complete(&mut self, findings: &Findings<'_>, request: usize, site: Site) {
         let Some(open) = self.last(request) else { return };
-        if let Some(started) = open.started.take() {
-            let now = open.read().map(Region::checksum);
-            if now.zip(&open.checksums).any(|(now, before)| now != *before) {
-                findings.add(Class::BufferChanged, started, Some(site), [0; 3]);
-            }
-        }
+        open.end(findings, site);
         if !open.is_persistent {
             self.take(request);
         }
@@ -135,7 +177,7 @@ impl Requests {
 
     /// The library is finalized: what is left was never completed or freed.
     pub fn left(&mut self, findings: &Findings<'_>) {
-        for open in self.0.drain().flat_map(|(_, same)| same) {
+        for open in self.open.drain().flat_map(|(_, same)| same) {
             match open.is_persistent {
                 true if open.started.is_some() => {
                     findings.add(Class::RequestLeak, open.born, open.started, [0; 3])

@@ -78,6 +78,20 @@ fn bounds(real: &Real, datatype: usize) -> (i64, i64) {
     (lower, extent)
 }
 
+/// What the library says of a datatype's signature, in words that the crate `datatype` reads; `None`: it has no data.
+pub fn signature(datatype: usize) -> Option<[u64; 3]> {
+    static REAL: Real = Real::new(c"alhena_signature_1");
+    let mut words = [0; 3];
+    // SAFETY: the function takes a datatype and room for three words.
+    let found = unsafe {
+        core::mem::transmute::<usize, unsafe extern "C" fn(usize, *mut [u64; 3]) -> bool>(REAL.address())(
+            datatype,
+            &raw mut words,
+        )
+    };
+    found.then_some(words)
+}
+
 /// The thread level in force.
 pub fn thread_level() -> i32 {
     static REAL: Real = Real::new(c"PMPI_Query_thread");

@@ -2,6 +2,8 @@
 
 use crate::ask;
 use crate::function::{Argument, Direction, FUNCTIONS, Function, Kind, Shape};
+#[cfg(target_arch = "x86_64")]
+use crate::stack::Stack;
 
 /// Words that a frame has for the wrappers themselves.
 pub const LOCALS: usize = 10;
@@ -50,6 +52,51 @@ impl Frame {
             frame_pointer,
             return_address,
             stack: [],
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+thread_local! {
+    /// Statuses that the program ignores, of the calls that this thread is in.
+    static IGNORED: Stack<Vec<abi::Status>> = const { Stack::new() };
+}
+
+/// The word of a frame that finds its ignored statuses; those before it are the tools'.
+#[cfg(target_arch = "x86_64")]
+const STATUSES: usize = LOCALS - 6;
+
+/// Where the entry reads the arguments from the frame, they may be changed.
+#[cfg(target_arch = "x86_64")]
+impl Frame {
+    /// Has the library write the statuses that the program ignores.
+    ///
+    /// # Safety
+    /// The frame is one that an entry has laid out, with all arguments of its function.
+    pub unsafe fn add_statuses(&mut self) {
+        self.words[STATUSES] = 0;
+        // SAFETY: as the caller promises.
+        let call = unsafe { Call::of(self) };
+        let is_status =
+            |(_, it): &(usize, &Argument)| it.kind == Kind::Status && it.direction == Direction::Out;
+        let found = call.arguments().find(is_status).filter(|_| call.function.chapter == 3);
+        let Some((place, _)) = found.filter(|&(place, _)| call.word(place) == abi::STATUS_IGNORE) else {
+            return;
+        };
+        let mut statuses = vec![abi::Status::EMPTY; call.length(place)];
+        let address = statuses.as_mut_ptr() as usize;
+        self.words[STATUSES] = IGNORED.with(|stack| stack.keep(statuses));
+        match place.checked_sub(IN_REGISTERS) {
+            None => self.registers[place] = address,
+            // SAFETY: as the caller promises; a function owns the arguments that it gets on the stack.
+            Some(place) => unsafe { *self.stack.as_mut_ptr().add(place) = address },
+        }
+    }
+
+    /// The tools have seen them.
+    pub fn drop_statuses(&mut self) {
+        if self.words[STATUSES] != 0 {
+            IGNORED.with(|stack| stack.take(self.words[STATUSES]));
         }
     }
 }

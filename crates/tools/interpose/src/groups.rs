@@ -114,6 +114,10 @@ pub fn made(call: &Call<'_>) {
 fn twin(comm: usize, other: &Group) {
     let mut known = lock();
     let known = known.get_or_insert_default();
+    // Another tool may have found it.
+    if known.groups.contains_key(&comm) {
+        return;
+    }
     let identity = known.number(other.same);
     let group = Group { size: other.size, identity, same: other.same, ranks: other.ranks.clone() };
     known.groups.insert(comm, Arc::new(group));

@@ -21,6 +21,7 @@ pub mod front_end;
 mod function;
 pub mod groups;
 mod index;
+pub mod messages;
 mod real;
 pub mod shared;
 mod stack;
@@ -39,6 +40,14 @@ pub use thread::thread;
 pub trait Tool: Sync {
     /// Whether the tool is wanted in this process; asked once, at the first call.
     fn begin(&self) -> bool;
+    /// Whether it reads statuses: those that the program ignores are written, too.
+    fn reads_statuses(&self) -> bool {
+        false
+    }
+    /// Whether standard sends are to wait for their receive.
+    fn delays_sends(&self) -> bool {
+        false
+    }
     /// A call begins. The word comes back in [`Tool::leave`]; where an error handler throws, that is never called.
     fn enter(&self, call: &Call<'_>) -> usize;
     /// The call has ended with this error code.

@@ -13,12 +13,42 @@ use std::sync::OnceLock;
 static TOOLS: [&dyn Tool; 4] = [&record::RECORDER, &trace::TRACER, &check::CHECKER, &profile::PROFILER];
 
 /// Those that are wanted here.
-static WANTED: OnceLock<Vec<(usize, &'static dyn Tool)>> = OnceLock::new();
+static WANTED: OnceLock<Wanted> = OnceLock::new();
 
-fn wanted() -> &'static [(usize, &'static dyn Tool)] {
+struct Wanted {
+    tools: Vec<(usize, &'static dyn Tool)>,
+    /// One of them reads statuses.
+    statuses: bool,
+    /// Functions that are called in place of others, which have the same arguments.
+    replaced: Vec<(usize, usize)>,
+}
+
+/// Standard sends, and those that wait for their receive.
+const SENDS: [[&str; 2]; 3] =
+    [["MPI_Send", "MPI_Ssend"], ["MPI_Isend", "MPI_Issend"], ["MPI_Send_init", "MPI_Ssend_init"]];
+
+impl Wanted {
+    fn replaced(&self, number: usize) -> usize {
+        self.replaced.iter().find(|(from, _)| *from == number).map_or(number, |&(_, to)| to)
+    }
+}
+
+fn delayed_sends() -> Vec<(usize, usize)> {
+    let number = |name: &str| FUNCTIONS.iter().position(|function| function.name == name);
+    let pairs = SENDS
+        .iter()
+        .flat_map(|[from, to]| ["", "_c"].map(|end| (from.to_string() + end, to.to_string() + end)));
+    pairs.filter_map(|(from, to)| number(&from).zip(number(&to))).collect()
+}
+
+fn wanted() -> &'static Wanted {
     WANTED.get_or_init(|| {
         interpose::find_shims();
-        TOOLS.iter().copied().enumerate().filter(|(_, tool)| tool.begin()).collect()
+        let tools: Vec<_> = TOOLS.iter().copied().enumerate().filter(|(_, tool)| tool.begin()).collect();
+        let statuses = cfg!(target_arch = "x86_64") && tools.iter().any(|(_, tool)| tool.reads_statuses());
+        let is_delayed = tools.iter().any(|(_, tool)| tool.delays_sends());
+        let replaced = if is_delayed { delayed_sends() } else { Vec::new() };
+        Wanted { tools, statuses, replaced }
     })
 }
 
@@ -48,10 +78,10 @@ unsafe extern "C" fn enter(frame: &mut Frame) -> Real {
                 return Real::jump(FUNCTIONS[number].real.address());
             };
             (frame.number, frame.site) = (number, site);
-            FUNCTIONS[number].real.address()
+            FUNCTIONS[wanted().replaced(number)].real.address()
         }
         None => {
-            let tools = wanted();
+            let tools = &wanted().tools;
             frame.site = interpose::place_of_call(&frame.return_address);
             if let Some(next) = front_end::next(frame.number, frame.return_address) {
                 if !tools.is_empty() {
@@ -59,12 +89,17 @@ unsafe extern "C" fn enter(frame: &mut Frame) -> Real {
                 }
                 return Real::jump(next);
             }
-            front_end::behind(frame.number)
+            front_end::behind(wanted().replaced(frame.number))
         }
     };
-    for &(index, tool) in wanted() {
+    for &(index, tool) in &wanted().tools {
         // SAFETY: the entry has laid the frame out.
         frame.words[index] = tool.enter(&unsafe { Call::of(frame) });
+    }
+    #[cfg(target_arch = "x86_64")]
+    if wanted().statuses {
+        // SAFETY: as above.
+        unsafe { frame.add_statuses() };
     }
     let on_stack = FUNCTIONS[frame.number].arguments.len().saturating_sub(6);
     frame.started = clock::now();
@@ -75,9 +110,13 @@ unsafe extern "C" fn enter(frame: &mut Frame) -> Real {
 unsafe extern "C" fn leave(frame: &mut Frame, code: i32) -> i32 {
     frame.ended = clock::now();
     frame.waited = waits::since_last_call().min(frame.ended.saturating_sub(frame.started));
-    for &(index, tool) in wanted().iter().rev() {
+    for &(index, tool) in wanted().tools.iter().rev() {
         // SAFETY: as in `enter`.
         tool.leave(&unsafe { Call::of(frame) }, frame.words[index], code);
+    }
+    #[cfg(target_arch = "x86_64")]
+    if wanted().statuses {
+        frame.drop_statuses();
     }
     code
 }

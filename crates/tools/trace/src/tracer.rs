@@ -7,12 +7,12 @@ use std::sync::atomic::{
 };
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+use interpose::messages::{Follow, Given, Messages, Way};
 use interpose::shared::{self, Words};
 use interpose::{Call, Stack, Tool, ask, groups, waits};
 
 use crate::clocks;
-use crate::events::{self, Event, FIXED, MAGIC, at};
-use crate::messages::{Given, Messages};
+use crate::events::{self, Event, FIXED, Kind, MAGIC, NONE, at};
 
 /// Names the memory; set by `mpiexec -trace`.
 const VARIABLE: &str = "ALHENA_TRACE";
@@ -30,7 +30,7 @@ static OWN: OnceLock<Words> = OnceLock::new();
 static RUNNING: AtomicBool = AtomicBool::new(false);
 /// What happens is kept; else it is only counted, so that numbers stay those of the other ranks.
 static ON: AtomicBool = AtomicBool::new(false);
-static MESSAGES: Mutex<Option<Messages>> = Mutex::new(None);
+static MESSAGES: Mutex<Option<Messages<u32>>> = Mutex::new(None);
 
 /// A call that has begun.
 struct Begun {
@@ -51,6 +51,10 @@ impl Tool for Tracer {
         let Some(words) = shared::of_variable(VARIABLE, LEAST, "-trace") else { return false };
         shared::introduce(words, MAGIC);
         OWN.set(words).is_ok()
+    }
+
+    fn reads_statuses(&self) -> bool {
+        true
     }
 
     fn enter(&self, call: &Call<'_>) -> usize {
@@ -100,8 +104,35 @@ impl Tool for Tracer {
         keep(words, event);
         if code == 0 {
             groups::made(call);
-            messages.changed(call, begun.site, begun.given, |event| keep(words, event));
+            messages.changed(call, begun.given, &mut Lines { words, site: begun.site });
         }
+    }
+}
+
+/// Messages and requests as events; what is kept of each is the place of the call that began it.
+struct Lines<'w> {
+    words: &'w [AtomicU64],
+    /// The place of the call that is looked at.
+    site: u32,
+}
+
+impl Follow for Lines<'_> {
+    type Kept = u32;
+
+    fn begin(&mut self, _call: &Call<'_>, _way: Option<&Way>) -> u32 {
+        self.site
+    }
+
+    fn restart(&mut self, _call: &Call<'_>, site: &mut u32) {
+        *site = self.site;
+    }
+
+    fn ended(&mut self, way: Option<&Way>, &site: &u32, time: (u64, u64)) {
+        let call = Event::call(site, time, 0);
+        let Some(way) = way else { return keep(self.words, Event { kind: Kind::Request, ..call }) };
+        let kind = if way.is_receive { Kind::Receive } else { Kind::Send };
+        let ((comm, peer, tag, _), number) = way.name().unwrap_or(((0, NONE, 0, false), 0));
+        keep(self.words, Event { kind, peer, tag, bytes: way.bytes(), comm, number, ..call });
     }
 }
 
@@ -136,6 +167,6 @@ fn thread() -> u16 {
     })
 }
 
-fn messages() -> MutexGuard<'static, Option<Messages>> {
+fn messages() -> MutexGuard<'static, Option<Messages<u32>>> {
     MESSAGES.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -107,7 +107,13 @@ fn collect(memory: &Path, ranks: u32) -> Result<Findings, Error> {
         return Err(Error::NoRank);
     }
     let of_rank = |(rank, words): &(u32, Vec<_>)| Some((*rank, findings::read(words)?));
-    let found: Vec<(u32, Vec<Finding>)> = all.iter().filter_map(of_rank).collect();
+    let mut found: Vec<(u32, Vec<Finding>)> = all.iter().filter_map(of_rank).collect();
+    let compared = check::messages::compare(&all).into_iter().chain(check::windows::compare(&all));
+    for (rank, finding) in compared {
+        if let Some((_, findings)) = found.iter_mut().find(|(other, _)| *other == rank) {
+            findings.push(finding);
+        }
+    }
     Ok(Findings { ranks: all.len() as u32, size: ranks, findings: fold(&found, &mut Resolver::new()) })
 }
 
@@ -149,8 +155,15 @@ fn call(resolver: &mut Resolver, place: &findings::CallPlace) -> Call {
 
 fn sentence(finding: &Finding, at: &Call, other: Option<&Call>) -> String {
     let other = other.map_or(String::new(), |other| format!("{} at {}", other.call, other.place));
-    let text =
-        finding.class.text().replace("{other}", &other).replace("{0}", &finding.numbers[0].to_string());
+    let numbers = &finding.numbers;
+    let mut text = finding.class.text().replace("{other}", &other);
+    for (number, value) in numbers.iter().enumerate() {
+        text = text.replace(&format!("{{{number}}}"), &value.to_string());
+        let name = format!("{{type {number}}}");
+        if text.contains(&name) {
+            text = text.replace(&name, &findings::type_name(*value));
+        }
+    }
     format!("{} at {} {text}", at.call, at.place)
 }
 

@@ -12,3 +12,13 @@ extern "C" fn alhena_measure_waits_1() -> bool {
 extern "C" fn alhena_waited_1() -> u64 {
     observe::waited()
 }
+
+/// Writes what is to be known of a datatype's signature (`Summary` of the crate `datatype`); `false`: it has no data, or there is none.
+#[unsafe(no_mangle)]
+extern "C" fn alhena_signature_1(datatype: abi::Datatype, words: &mut [u64; 3]) -> bool {
+    let summary =
+        objects::domain::enter().and_then(|mut token| objects::types::summary(&mut token, datatype));
+    let Ok(Some(summary)) = summary else { return false };
+    *words = summary.words();
+    true
+}

@@ -1,0 +1,92 @@
+"""What `mpiexec -check` says of a suite of right and wrong programs: checkers.py MBI|CorrBench TREE PREFIX.
+
+A wrong program is found if its job does not end with code 0; it is named if the output has a line of the error, too. Prints a row
+for each class, the programs that were missed, and those that are right and were called wrong; ends with 1 where there are any.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+SUITE, TREE, PREFIX = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
+EVERY = int(os.environ.get("EVERY", "1"))
+ONLY = os.environ.get("ONLY", "")
+FLAGS = ["-check", "-timeout", "30", "--mca", "mpi_deadlock_s", "1"]
+
+
+def of_mbi():
+    """Program, ranks, class (None: right), lines of the error."""
+    for path in sorted((TREE / "codes").glob("*.c")):
+        text = path.read_text(errors="replace")
+        seen = set()
+        for ranks, first, second in re.findall(r"\$ mpirun -np (\d+) .*\n\s*\| (.*)\n\s*\| (.*)", text):
+            error = re.match(r"ERROR: *(\w+)", first)
+            case = (int(ranks), error and error[1])
+            if case not in seen:
+                seen.add(case)
+                yield path, case[0], case[1], [int(line) for line in re.findall(r"\.c:(\d+)", second)]
+
+
+def of_corrbench():
+    """The same. Programs are in a folder for each part; names begin with the class."""
+    base = TREE / "micro-benches" / "0-level"
+    for path in sorted(base.rglob("*.c")):
+        part = path.relative_to(base).parts[0]
+        if part in ("conflo", "openmp"):
+            continue
+        text = path.read_text(errors="replace")
+        lines = [int(line) for line in re.findall(r"line (\d+)", text)]
+        error = None if part == "correct" else f"{part} {path.name.split('-')[0]}"
+        yield path, 2, error, lines
+
+
+def judge(case):
+    path, ranks, _, lines = case
+    program = path.with_suffix("")
+    if not program.exists():
+        words = [PREFIX / "bin/mpicc", "-g", "-w", "-I", path.parent, path, "-o", program, "-lm"]
+        if SUITE == "CorrBench":
+            words[1:1] = ["-I", TREE / "micro-benches" / "0-level" / "correct" / "include", "-std=gnu11"]
+        built = subprocess.run(words, capture_output=True, text=True)
+        if built.returncode:
+            return "broken", built.stderr
+    words = [PREFIX / "bin/mpiexec", "-n", str(ranks), *FLAGS, program]
+    done = subprocess.run(words, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)
+    output = done.stdout + done.stderr
+    if done.returncode == 0:
+        return "right", output
+    is_named = any(re.search(rf"{re.escape(path.name)}:{line}\b", output) for line in lines)
+    return ("named" if is_named else "found"), f"code {done.returncode}\n{output}"
+
+
+def main():
+    cases = list(of_mbi() if SUITE == "MBI" else of_corrbench())[::EVERY]
+    cases = [case for case in cases if re.search(ONLY, case[0].name)]
+    with ThreadPoolExecutor(int(os.environ.get("JOBS", "2"))) as pool:
+        judged = list(pool.map(judge, cases))
+    table, missed, alarms, broken = defaultdict(lambda: defaultdict(int)), [], [], []
+    for (path, ranks, error, _), (how, output) in zip(cases, judged):
+        if how == "broken":
+            broken.append(path.name)
+            continue
+        table[error or "right"][how] += 1
+        if error and how == "right":
+            missed.append(f"{error}: {path.name} on {ranks}")
+        if not error and how != "right":
+            alarms.append(f"{path.name} on {ranks}:\n{output}")
+    print(f"{'class':36} programs  found  with the line")
+    for error, of in sorted(table.items()):
+        print(f"{error:36} {sum(of.values()):8} {of['found'] + of['named']:6} {of['named']:6}")
+    wrong = [of for error, of in table.items() if error != "right"]
+    total, right = sum(sum(of.values()) for of in wrong), sum(of["right"] for of in wrong)
+    print(f"found {total - right} of {total}; {len(alarms)} alarms on {sum(table['right'].values())} right ones")
+    for title, all_of_it in (("not compiled", broken), ("missed", missed), ("called wrong", alarms)):
+        print(*(f"{title}: {one}" for one in all_of_it), sep="\n")
+    return 1 if alarms else 0
+
+
+sys.exit(main())
