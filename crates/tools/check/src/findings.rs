@@ -96,13 +96,13 @@ classes! {
     /// Two operations use the same memory, and one writes it.
     BufferOverlap "buffer.overlap" "uses {0} bytes of a buffer that {other} still has";
     /// A buffer was changed while a message was sent from it.
-    BufferChanged "buffer.changed" "sends from a buffer that was changed before {other} had completed it";
+    BufferChanged "buffer.changed" "reads a buffer that was changed before {other} had completed it";
     /// A message was received as another type than it was sent as.
     MessageType "message.type" "receives as {type 1} what {other} sends as {type 0}";
     /// A message was never received.
     MessageLost "message.lost" "sends a message that is never received";
     /// Two accesses to a window may happen in any order, and one writes.
-    WindowConflict "window.conflict" "accesses {0} bytes of the window of rank {1} that {other} accesses in the same epoch, and one of them writes";
+    WindowConflict "window.conflict" "accesses {0} bytes of the window of rank {1} that {other} accesses in the same epoch, and their order matters";
     /// A thread calls that may not.
     ThreadLevel "thread.level" "is called by a thread that did not initialize MPI, below MPI_THREAD_SERIALIZED";
     /// Two threads call at a time.

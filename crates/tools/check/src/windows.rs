@@ -170,16 +170,20 @@ impl Windows {
         self.all.insert(call.handle(win), window);
     }
 
-    /// A call of this process has used memory, maybe that of a window between two fences.
+    /// A call of this process has used memory, maybe that of a window.
     fn used(&self, findings: &Findings<'_>, call: &Call<'_>, regions: &[Region]) {
-        for window in self.all.values().filter(|window| window.is_fenced()) {
+        for window in self.all.values() {
+            let epoch = match call.function.chapter {
+                _ if window.is_fenced() => FENCED | window.fences,
+                12 if !self.is_informed => SHARED | self.collectives,
+                _ => continue,
+            };
             for region in regions.iter().filter(|region| region.common(&window.memory) > 0) {
                 let first = region.begin.max(window.memory.begin);
                 let what = if region.is_written { WRITE } else { READ };
                 let at = (first - window.memory.begin) as u64;
                 let own = ask::comm_rank(ask::COMM_WORLD) as u64;
                 let length = region.common(&window.memory) as u64;
-                let epoch = FENCED | window.fences;
                 let row = [ACCESS, window.name, own, what, at, 0, length, epoch, window.step];
                 append(findings, row.into_iter().chain(findings.place(Site::of(call))));
             }
