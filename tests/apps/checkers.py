@@ -17,19 +17,22 @@ SUITE, TREE, PREFIX = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
 EVERY = int(os.environ.get("EVERY", "1"))
 ONLY = os.environ.get("ONLY", "")
 FLAGS = ["-check", "-timeout", os.environ.get("LIMIT", "60"), "--mca", "mpi_deadlock_s", "1"]
+FLAGS += os.environ.get("FLAGS", "").split()
 
 
 def of_mbi():
-    """Program, ranks, class (None: right), lines of the error."""
+    """Program, ranks, class (None: right), lines of the error, arguments."""
     for path in sorted((TREE / "codes").glob("*.c")):
         text = path.read_text(errors="replace")
         seen = set()
-        for ranks, first, second in re.findall(r"\$ mpirun -np (\d+) .*\n\s*\| (.*)\n\s*\| (.*)", text):
+        test = r"\$ mpirun -np (\d+) .*\$\{EXE\}(.*)\n\s*\| (.*)\n\s*\| (.*)"
+        for ranks, arguments, first, second in re.findall(test, text):
             error = re.match(r"ERROR: *(\w+)", first)
-            case = (int(ranks), error and error[1])
+            case = (int(ranks), error and error[1], arguments)
             if case not in seen:
                 seen.add(case)
-                yield path, case[0], case[1], [int(line) for line in re.findall(r"\.c:(\d+)", second)]
+                lines = [int(line) for line in re.findall(r"\.c:(\d+)", second)]
+                yield path, case[0], case[1], lines, arguments.split()
 
 
 def of_corrbench():
@@ -42,11 +45,11 @@ def of_corrbench():
         text = path.read_text(errors="replace")
         lines = [int(line) for line in re.findall(r"line (\d+)", text)]
         error = None if part == "correct" else f"{part} {path.name.split('-')[0]}"
-        yield path, 2, error, lines
+        yield path, 2, error, lines, []
 
 
 def judge(case):
-    path, ranks, _, lines = case
+    path, ranks, _, lines, arguments = case
     program = path.with_suffix("")
     if not program.exists():
         words = [PREFIX / "bin/mpicc", "-g", "-w", "-I", path.parent, path, "-o", program, "-lm"]
@@ -55,7 +58,7 @@ def judge(case):
         built = subprocess.run(words, capture_output=True, text=True)
         if built.returncode:
             return "broken", built.stderr
-    words = [PREFIX / "bin/mpiexec", "-n", str(ranks), *FLAGS, program]
+    words = [PREFIX / "bin/mpiexec", "-n", str(ranks), *FLAGS, program, *arguments]
     done = subprocess.run(words, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)
     output = done.stdout + done.stderr
     if done.returncode == 0:
@@ -72,7 +75,7 @@ def main():
     with ThreadPoolExecutor(int(os.environ.get("JOBS", "2"))) as pool:
         judged = list(pool.map(judge, cases))
     table, missed, alarms, broken, late = defaultdict(lambda: defaultdict(int)), [], [], [], []
-    for (path, ranks, error, _), (how, output) in zip(cases, judged):
+    for (path, ranks, error, *_), (how, output) in zip(cases, judged):
         if how == "broken":
             broken.append(path.name)
             continue
