@@ -301,7 +301,8 @@ pub fn compare(all: &[(u32, Vec<AtomicU64>)]) -> Vec<(u32, Finding)> {
     let is_concurrent = |one: &Access, other: &Access| {
         let same = one.epoch == other.epoch;
         match one.origin == other.origin {
-            true => same && one.step == other.step,
+            // Those of one process that accumulate are done in the order of their calls (MPI-5.0 section 12.7.2).
+            true => same && one.step == other.step && !(one.accumulates() && other.accumulates()),
             false => same && one.epoch != 0,
         }
     };
@@ -323,6 +324,10 @@ pub fn compare(all: &[(u32, Vec<AtomicU64>)]) -> Vec<(u32, Finding)> {
 }
 
 impl Access {
+    fn accumulates(&self) -> bool {
+        self.what & 0xff == ACCUMULATE
+    }
+
     /// Whether both use some byte, so that the order matters.
     fn conflicts(&self, other: &Access) -> bool {
         let is_apart = self.bytes.end <= other.bytes.start || other.bytes.end <= self.bytes.start;
