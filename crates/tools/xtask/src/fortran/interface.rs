@@ -89,6 +89,10 @@ fn declaration(dummy: &Dummy<'_>, procedure: &Procedure<'_>, module: Module) -> 
     if dummy.form == Form::TextIn && module == Module::F08 && procedure.has_choice() {
         return format!("        type(*), dimension(..){intent} :: {name}\n");
     }
+    // A default LOGICAL is none of C's types, which `bind(C)` asks for from F2008 on; of what may be anything the address comes, too.
+    if dummy.form == Form::Logical && module == Module::F08 && procedure.has_choice() {
+        return format!("        type(*) :: {name}\n");
+    }
     if dummy.form == Form::Pointer
         && module == Module::Mpi
         && dummy.argument.is(function_table::Mark::Detached)

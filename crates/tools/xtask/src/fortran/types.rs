@@ -52,15 +52,15 @@ fn objects(text: &mut String) {
     }
 }
 
-/// Handles are compared by one procedure for all types.
+/// Handles are compared by one procedure for all types, which has a name for each: a result of default LOGICAL is none of C's types,
+/// so that `bind(C)` could not name it.
 fn comparisons(text: &mut String) {
-    for (operator, name) in [("==", "mpi_handle_eq_f08_"), ("/=", "mpi_handle_ne_f08_")] {
+    for (operator, word) in [("==", "eq"), ("/=", "ne")] {
         let _ = writeln!(text, "  interface operator({operator})");
         for handle in HANDLES {
-            let word = if operator == "==" { "eq" } else { "ne" };
             let _ = write!(
                 text,
-                "      function MPI_{handle}_{word}(left, right) result(same) bind(C, name=\"{name}\")\n        \
+                "      function MPI_{handle}_{word}(left, right) result(same)\n        \
                  import\n        implicit none\n        type(MPI_{handle}), intent(in) :: left, right\n        \
                  logical :: same\n      end function\n"
             );
