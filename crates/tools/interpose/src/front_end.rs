@@ -61,7 +61,8 @@ pub fn behind(number: usize) -> usize {
     match KNOWN[number].load(Relaxed) {
         0 => {
             let real = &FUNCTIONS[number].real;
-            let found = of_tool(real.name()).unwrap_or_else(|| real.address());
+            // What answers until a library is loaded does so no longer than that.
+            let Some(found) = of_tool(real.name()).or_else(|| real.found()) else { return real.address() };
             KNOWN[number].store(found, Relaxed);
             found
         }

@@ -24,24 +24,52 @@ impl Real {
         self.name
     }
 
-    /// Its address. Ends the process if there is none: a program that calls MPI has the library.
+    /// Its address; before a library is loaded, of what answers in its place, if that can be. Else ends the process: a program that
+    /// calls MPI has the library.
     pub fn address(&self) -> usize {
-        // Relaxed: whichever thread finds the function finds the same.
-        let known = self.address.load(Ordering::Relaxed);
-        if known != 0 {
-            return known;
-        }
-        let found = in_library(self.name);
-        if found == 0 {
+        self.found().or_else(|| without_library(self.name)).unwrap_or_else(|| {
             eprintln!(
                 "alhena: calling {} failed\n  seen: it is not in libmpi_abi.so.1, which this process has to have\n  \
                  next: start it without -profile, -check, -trace and -record",
                 self.name.to_string_lossy()
             );
             std::process::abort();
+        })
+    }
+
+    /// Its address, once a library is loaded that has it.
+    pub fn found(&self) -> Option<usize> {
+        // Relaxed: whichever thread finds the function finds the same.
+        let known = self.address.load(Ordering::Relaxed);
+        if known != 0 {
+            return Some(known);
         }
+        let found = in_library(self.name);
         self.address.store(found, Ordering::Relaxed);
-        found
+        (found != 0).then_some(found)
+    }
+}
+
+/// What answers programs that look whether there is an MPI in the process, and find the wrappers where no library is loaded yet (mpi4py
+/// asks for the ABI's version before it chooses a library): no version, and nothing initialized.
+fn without_library(name: &CStr) -> Option<usize> {
+    extern "C" fn no_version(major: *mut i32, minor: *mut i32) -> i32 {
+        // SAFETY: the program's places, under MPI's contract.
+        unsafe {
+            major.write(-1);
+            minor.write(-1);
+        }
+        0
+    }
+    extern "C" fn not_yet(flag: *mut i32) -> i32 {
+        // SAFETY: as above.
+        unsafe { flag.write(0) };
+        0
+    }
+    match name.to_bytes() {
+        b"PMPI_Abi_get_version" => Some(no_version as *const () as usize),
+        b"PMPI_Initialized" | b"PMPI_Finalized" => Some(not_yet as *const () as usize),
+        _ => None,
     }
 }
 
