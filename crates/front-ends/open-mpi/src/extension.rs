@@ -1,17 +1,37 @@
 //! Functions that Open MPI has beside the standard's: persistent collectives by the names that they had before MPI-4.0. No program
 //! among some hundred that were read imports one, but an executable that is bound at its start needs every name.
 
+use core::ffi::c_int;
+
+use dialect::P;
+
 use crate::Handle;
-use crate::functions::{PMPI_Info_free, PMPI_Session_get_info};
+use crate::functions::{PMPI_Info_free, PMPI_Init_thread, PMPI_Session_get_info};
 
 // Hints for a session, none of which is known. No header declares the function.
-dialect::entry! { MPI_Session_set_info PMPI_Session_set_info (session: Handle, _info: Handle) -> core::ffi::c_int {
+dialect::entry! { MPI_Session_set_info PMPI_Session_set_info (session: Handle, _info: Handle) -> c_int {
     let mut used = Handle::default();
     match PMPI_Session_get_info(session, &raw mut used) {
         0 => PMPI_Info_free(&raw mut used),
         code => code,
     }
 } }
+
+/// The function of Open MPI's own behind `MPI_Init_thread`. Programs that are built for several MPI libraries and look for one at run
+/// time tell Open MPI's by this name (NEURON).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ompi_mpi_init(
+    mut count: c_int,
+    mut arguments: P,
+    requested: c_int,
+    provided: P,
+    _may_begin_again: bool,
+) -> c_int {
+    // SAFETY: the program's arguments, under MPI's contract.
+    unsafe {
+        PMPI_Init_thread((&raw mut count).cast(), (&raw mut arguments).cast(), requested, provided.cast())
+    }
+}
 
 /// The standard functions by two more names each.
 macro_rules! other_names {
