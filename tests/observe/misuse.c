@@ -63,8 +63,8 @@ static void persistent(void)
 static void started(void)
 {
     MPI_Request r;
-    MPI_Recv_init(a, 1, MPI_INT, other, 0, WORLD, &r); /* started */
-    MPI_Start(&r);
+    MPI_Recv_init(a, 1, MPI_INT, other, 0, WORLD, &r);
+    MPI_Start(&r); /* started */
     MPI_Send(b, 1, MPI_INT, other, 0, WORLD);
     if (wrong)
         return;

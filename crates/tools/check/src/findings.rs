@@ -71,6 +71,8 @@ macro_rules! classes {
 classes! {
     /// A request that was never completed.
     RequestLeak "request.leak" "makes a request that is never completed: no wait or test has ended it before MPI_Finalize";
+    /// A persistent request that was started and never completed.
+    StartLeak "request.leak" "starts the request of {other}, which is never completed: no wait or test has ended it before MPI_Finalize";
     /// A persistent request that was never freed.
     PersistentLeak "request.persistent" "makes a persistent request that is never freed";
     /// A matched message that was never received.

@@ -178,12 +178,10 @@ impl Requests {
     /// The library is finalized: what is left was never completed or freed.
     pub fn left(&mut self, findings: &Findings<'_>) {
         for open in self.open.drain().flat_map(|(_, same)| same) {
-            match open.is_persistent {
-                true if open.started.is_some() => {
-                    findings.add(Class::RequestLeak, open.born, open.started, [0; 3])
-                }
-                true => findings.add(Class::PersistentLeak, open.born, None, [0; 3]),
-                false => findings.add(Class::RequestLeak, open.born, None, [0; 3]),
+            match (open.is_persistent, open.started) {
+                (true, Some(started)) => findings.add(Class::StartLeak, started, Some(open.born), [0; 3]),
+                (true, None) => findings.add(Class::PersistentLeak, open.born, None, [0; 3]),
+                (false, _) => findings.add(Class::RequestLeak, open.born, None, [0; 3]),
             }
         }
     }
