@@ -15,7 +15,7 @@ pub const FLAGS: &[Flag] = &[
     Flag {
         names: &["check"],
         values: &["[=NAME]"],
-        help: "find misuse of MPI: leaks, buffers in use, types of messages, windows; exit code 1 if any; NAME.json has it all",
+        help: "find misuse: leaks, buffers in use, types of messages, windows; exit code 1 if any; NAME.json has it all",
         apply: |options, values| {
             options.job.tools.check = Some(values.first().map(Into::into));
             Ok(())
@@ -24,7 +24,7 @@ pub const FLAGS: &[Flag] = &[
     Flag {
         names: &["check-sends"],
         values: &[],
-        help: "with -check: sends wait for their receive, so that dead-locks from which only buffering saves are found",
+        help: "with -check: sends wait for their receive, so that dead-locks that buffering hides are found",
         apply: |options, _| {
             options.job.tools.sends = true;
             Ok(())
