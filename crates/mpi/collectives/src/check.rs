@@ -277,21 +277,27 @@ pub fn forget(state: &State, id: u32, count: u32) {
     }
 }
 
-/// When a call that waits reads the call log: after each alert, and every so many rounds.
+/// When a call that waits reads the call log: after each alert, every so many rounds, and before each sleep.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LogReads {
     rounds: u32,
     alerts: u32,
+    sleeps: u32,
 }
 
 impl LogReads {
-    /// To be asked in each round of a wait, that between arming the doorbell and sleeping included: an alert after the
-    /// last reading would be lost otherwise.
+    /// To be asked in each round of a wait, that between arming the doorbell and sleeping included: what a peer logs after that
+    /// reading finds the doorbell armed, and what it logs between the one before and the arming would be slept through.
     pub fn is_due(&mut self, state: &State) -> bool {
-        self.rounds = self.rounds.wrapping_add(1);
         let alerts = state.node.as_deref().map_or(0, Node::alerts);
-        let alerted = core::mem::replace(&mut self.alerts, alerts) != alerts;
-        alerted || self.rounds.is_multiple_of(rounds_between_reads(state))
+        self.is_due_after(alerts, state.sleeps, rounds_between_reads(state))
+    }
+
+    fn is_due_after(&mut self, alerts: u32, sleeps: u32, rounds: u32) -> bool {
+        self.rounds = self.rounds.wrapping_add(1);
+        let news = (self.alerts, self.sleeps) != (alerts, sleeps);
+        (self.alerts, self.sleeps) = (alerts, sleeps);
+        news || self.rounds.is_multiple_of(rounds)
     }
 }
 
@@ -299,4 +305,19 @@ impl LogReads {
 /// a round gives the processor away.
 fn rounds_between_reads(state: &State) -> u32 {
     if state.params.waiting.spin.is_zero() { 16 } else { 64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::LogReads;
+
+    #[test]
+    fn the_log_is_read_before_each_sleep_and_after_each_alert() {
+        let mut reads = LogReads::default();
+        assert!(!reads.is_due_after(0, 0, 64));
+        assert!(reads.is_due_after(0, 1, 64));
+        assert!(!reads.is_due_after(0, 1, 64));
+        assert!(reads.is_due_after(1, 1, 64));
+        assert!((0..64).any(|_| reads.is_due_after(1, 1, 64)));
+    }
 }

@@ -60,6 +60,9 @@ pub struct State {
     pub threads: Threads<Interest>,
     /// Changes of the message layer of which those threads know.
     pub(crate) seen_changes: u32,
+    /// How often this process has announced that it is about to sleep: what other processes write without a word has to be read after
+    /// that once more.
+    pub sleeps: u32,
     /// Polls in a row (`MPI_Test`, `MPI_Iprobe`) that found nothing to do.
     pub(crate) fruitless_polls: u32,
     /// Polls of the program, whatever they found.
@@ -147,6 +150,7 @@ impl State {
             algorithms: Default::default(),
             threads: Threads::default(),
             seen_changes: 0,
+            sleeps: 0,
             fruitless_polls: 0,
             polls: 0,
             next_look: None,

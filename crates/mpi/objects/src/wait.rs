@@ -76,6 +76,7 @@ impl Progress for State {
     }
 
     fn arm(&mut self) -> Option<Sleep> {
+        self.sleeps = self.sleeps.wrapping_add(1);
         self.p2p.arm()
     }
 
