@@ -48,7 +48,7 @@ pub fn build(soname: &str, dialect: Option<&Dialect>) {
         [&table, &extensions]
             .into_iter()
             .flat_map(|table| procedures(table).map(|it| procedure::generate(table, it, dialect)))
-            .chain([modules])
+            .chain([modules, module::of_interfaces()])
             .collect(),
     );
     write("library.rs", library::values(dialect));

@@ -1,8 +1,14 @@
 //! What other libraries' compiled modules have beside procedures: variables with handles, comparisons of handles, sizes of types.
-//! Modules of this library's own are interfaces alone, and have none of it.
+//! Modules of this library's own are interfaces alone, and have none of it but names of comparisons.
 
 use dialect_table::Dialect;
 use function_table::fortran::HANDLES;
+
+use crate::procedure::names;
+
+/// The procedures that compare handles of any type.
+const EQUAL: &str = "crate::extra::mpi_handle_eq_f08_";
+const UNEQUAL: &str = "crate::extra::mpi_handle_ne_f08_";
 
 /// The source of all of them.
 pub fn generate(dialect: &Dialect) -> String {
@@ -11,9 +17,22 @@ pub fn generate(dialect: &Dialect) -> String {
         lines.flat_map(|it| it.names.iter().map(String::as_str)).collect()
     };
     variables(dialect, &of("variable"))
-        + &comparisons(&of("equal"), "crate::extra::mpi_handle_eq_f08_")
-        + &comparisons(&of("unequal"), "crate::extra::mpi_handle_ne_f08_")
+        + &comparisons(&of("equal"), EQUAL)
+        + &comparisons(&of("unequal"), UNEQUAL)
         + &sizes(dialect)
+}
+
+/// The comparisons by the names that the own modules' interfaces have: one for each type of handle, as compilers write it.
+pub fn of_interfaces() -> String {
+    let mut text = String::new();
+    for kind in HANDLES.map(str::to_lowercase) {
+        for (word, to) in [("eq", EQUAL), ("ne", UNEQUAL)] {
+            let base = format!("mpi_{kind}_{word}");
+            text += &format!("alias! {{ {base}_ = {to} }}\n");
+            text += &names(&base, to);
+        }
+    }
+    text
 }
 
 /// `__mpi_f08_types_MOD_mpi_comm_world`: the integer of a handle.

@@ -57,7 +57,7 @@ fn has_detached(procedure: &Procedure<'_>) -> bool {
 }
 
 /// The other names that compilers give to the procedure `base`: two underscores, none, capitals.
-fn names(base: &str, to: &str) -> String {
+pub fn names(base: &str, to: &str) -> String {
     let others = [format!("{base}__"), base.to_string(), base.to_uppercase()];
     others.iter().map(|name| format!("alias! {{ {name} = {to} }}\n")).collect()
 }

@@ -207,31 +207,3 @@ fn bounds(c: &C, datatype: i32) -> ((i64, i64), i32) {
     };
     ((lower, extent), code)
 }
-
-// The comparisons have a name for each type of handle.
-aliases! { mpi_handle_eq_f08_:
-    mpi_comm_eq_ mpi_comm_eq__ mpi_comm_eq MPI_COMM_EQ
-    mpi_datatype_eq_ mpi_datatype_eq__ mpi_datatype_eq MPI_DATATYPE_EQ
-    mpi_errhandler_eq_ mpi_errhandler_eq__ mpi_errhandler_eq MPI_ERRHANDLER_EQ
-    mpi_file_eq_ mpi_file_eq__ mpi_file_eq MPI_FILE_EQ
-    mpi_group_eq_ mpi_group_eq__ mpi_group_eq MPI_GROUP_EQ
-    mpi_info_eq_ mpi_info_eq__ mpi_info_eq MPI_INFO_EQ
-    mpi_message_eq_ mpi_message_eq__ mpi_message_eq MPI_MESSAGE_EQ
-    mpi_op_eq_ mpi_op_eq__ mpi_op_eq MPI_OP_EQ
-    mpi_request_eq_ mpi_request_eq__ mpi_request_eq MPI_REQUEST_EQ
-    mpi_session_eq_ mpi_session_eq__ mpi_session_eq MPI_SESSION_EQ
-    mpi_win_eq_ mpi_win_eq__ mpi_win_eq MPI_WIN_EQ
-}
-aliases! { mpi_handle_ne_f08_:
-    mpi_comm_ne_ mpi_comm_ne__ mpi_comm_ne MPI_COMM_NE
-    mpi_datatype_ne_ mpi_datatype_ne__ mpi_datatype_ne MPI_DATATYPE_NE
-    mpi_errhandler_ne_ mpi_errhandler_ne__ mpi_errhandler_ne MPI_ERRHANDLER_NE
-    mpi_file_ne_ mpi_file_ne__ mpi_file_ne MPI_FILE_NE
-    mpi_group_ne_ mpi_group_ne__ mpi_group_ne MPI_GROUP_NE
-    mpi_info_ne_ mpi_info_ne__ mpi_info_ne MPI_INFO_NE
-    mpi_message_ne_ mpi_message_ne__ mpi_message_ne MPI_MESSAGE_NE
-    mpi_op_ne_ mpi_op_ne__ mpi_op_ne MPI_OP_NE
-    mpi_request_ne_ mpi_request_ne__ mpi_request_ne MPI_REQUEST_NE
-    mpi_session_ne_ mpi_session_ne__ mpi_session_ne MPI_SESSION_NE
-    mpi_win_ne_ mpi_win_ne__ mpi_win_ne MPI_WIN_NE
-}
