@@ -157,37 +157,12 @@ impl<K, P> ExchangePlan<K, P> {
         ExchangePlan { slot, from, take, ..ExchangePlan::give(UserMem::EMPTY, Tell::None) }
     }
 
-    /// The same of blocks of one size, whatever names the places of others.
-    pub fn of_one_size<Q>(self) -> Option<ExchangePlan<K, Q>> {
-        let ExchangePlan {
-            own,
-            parts: None,
-            kept,
-            tell,
-            slot,
-            from,
-            take,
-            places: None,
-            meeting,
-            epochs,
-            in_place,
-        } = self
-        else {
-            return None;
-        };
-        Some(ExchangePlan {
-            own,
-            parts: None,
-            kept,
-            tell,
-            slot,
-            from,
-            take,
-            places: None,
-            meeting,
-            epochs,
-            in_place,
-        })
+    /// The same, with places that are named in another way.
+    pub fn map<Q>(self, name: impl Fn(P) -> Q) -> ExchangePlan<K, Q> {
+        let ExchangePlan { own, parts, kept, tell, slot, from, take, places, meeting, epochs, in_place } =
+            self;
+        let (parts, places) = (parts.map(&name), places.map(&name));
+        ExchangePlan { own, parts, kept, tell, slot, from, take, places, meeting, epochs, in_place }
     }
 }
 

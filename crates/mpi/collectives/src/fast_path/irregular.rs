@@ -9,14 +9,13 @@ use coll::algorithms::node::parts::alltoall_rounds;
 use coll::exchange::{Operands, Places};
 use coll::shared::{PAYLOAD, part_limit};
 use ffi::{Array, CountArray};
-use mem::UserMem;
 
 use super::super::arguments::IN_PLACE;
 use super::super::mode::Mode;
 use super::blocks::Blocks;
 use super::calls::{apart, beside, kernel, memory, same};
 use super::ways::run_as;
-use super::{Site, rounds, run};
+use super::{NodePlan, Site, rounds, run};
 use objects::domain::Token;
 
 /// `MPI_Gatherv`
@@ -50,10 +49,7 @@ pub(crate) fn allgatherv(
     comm: Comm,
 ) -> Option<Result<()>> {
     let slot = &mut None;
-    run(t, Coll::Allgatherv, comm, 0, move |_, site| {
-        let Gathered { longest, blocks, own, in_place } = gathered(site, send, recv, counts)?;
-        Some((longest, site.place.allgather_each(own, &*slot.insert(blocks), in_place)))
-    })
+    run(t, Coll::Allgatherv, comm, 0, move |_, site| gathered(site, send, recv, counts, slot))
 }
 
 /// `MPI_Allgatherv_init`
@@ -64,31 +60,24 @@ pub(crate) fn allgatherv_rounds(
     counts: (CountArray<'_>, CountArray<'_>),
     comm: Comm,
 ) {
-    rounds::prepare(t, Coll::Allgatherv, comm, 0, |_, site| {
-        let Gathered { longest, blocks, own, in_place } = gathered(site, send, recv, counts)?;
-        Some((longest, site.place.allgather_each(own, blocks.lasting(), in_place)))
-    });
+    let slot = &mut None;
+    rounds::prepare(t, Coll::Allgatherv, comm, 0, |_, site| gathered(site, send, recv, counts, slot));
 }
 
-/// What all get, and the part of it that this process has.
-struct Gathered<'a> {
-    longest: u64,
-    blocks: Blocks<'a>,
-    own: UserMem,
-    in_place: bool,
-}
-
+/// Meets all and takes what each has; `slot`: where the blocks are kept.
 #[inline(always)]
-fn gathered<'a>(
+fn gathered<'s, 'a: 's>(
     site: &Site,
     send: (Address, Count, Datatype),
     (recvbuf, recvtype): (Address, Datatype),
     counts: (CountArray<'a>, CountArray<'a>),
-) -> Option<Gathered<'a>> {
+    slot: &'s mut Option<Blocks<'a>>,
+) -> Option<(u64, NodePlan<'s>)> {
     let (blocks, longest) = Blocks::new(recvbuf, counts, recvtype, site.up_to(PAYLOAD as u64))?;
     let place = blocks.of(site.place.me);
     let own = beside(send, place)?;
-    Some(Gathered { longest, blocks, own: own.unwrap_or(place), in_place: own.is_none() })
+    let blocks = &*slot.insert(blocks);
+    Some((longest, site.place.allgather_each(own.unwrap_or(place), blocks, own.is_none())))
 }
 
 /// `MPI_Scatterv`
@@ -181,12 +170,7 @@ fn swap<'a>(
     recv: impl FnOnce((usize, u64)) -> Option<(Blocks<'a>, u64)>,
 ) -> Option<Result<()>> {
     let slot = &mut None;
-    run(t, coll, comm, 0, move |_, site| {
-        let Swapped { send, recv } = &*slot.insert(Swapped::of(site, send, recv)?);
-        let (given, in_place) = (send.as_ref().unwrap_or(recv), send.is_none());
-        let own = given.of(site.place.me);
-        Some((0, site.place.alltoall_parts(own, (given, recv), site.epochs(in_place), in_place)))
-    })
+    run(t, coll, comm, 0, move |_, site| swapped(site, send, recv, slot))
 }
 
 /// As [`swap`], the rounds of a persistent call.
@@ -197,40 +181,36 @@ fn swap_rounds<'a>(
     send: Option<impl FnOnce((usize, u64)) -> Option<(Blocks<'a>, u64)>>,
     recv: impl FnOnce((usize, u64)) -> Option<(Blocks<'a>, u64)>,
 ) {
-    rounds::prepare(t, coll, comm, 0, |_, site| {
-        let Swapped { send, recv } = Swapped::of(site, send, recv)?;
-        let (given, in_place) = (send.as_ref().unwrap_or(&recv), send.is_none());
-        let (own, blocks) = (given.of(site.place.me), (given.lasting(), recv.lasting()));
-        Some((0, site.place.alltoall_parts(own, blocks, site.epochs(in_place), in_place)))
-    });
+    let slot = &mut None;
+    rounds::prepare(t, coll, comm, 0, |_, site| swapped(site, send, recv, slot));
 }
 
-/// What a process has for all, unless that is in place, and what it wants of them; all of it fits slots.
-struct Swapped<'a> {
-    send: Option<Blocks<'a>>,
-    recv: Blocks<'a>,
-}
+/// What a process has for all, unless that is in place, and what it wants of them.
+type Swapped<'a> = (Option<Blocks<'a>>, Blocks<'a>);
 
-impl<'a> Swapped<'a> {
-    #[inline(always)]
-    fn of(
-        site: &Site,
-        send: Option<impl FnOnce((usize, u64)) -> Option<(Blocks<'a>, u64)>>,
-        recv: impl FnOnce((usize, u64)) -> Option<(Blocks<'a>, u64)>,
-    ) -> Option<Swapped<'a>> {
-        let short = site.up_to(site.part_limit());
-        let (recv, _) = recv(short)?;
-        let send = match send {
-            None => None,
-            Some(send) => Some(send(short)?.0),
-        };
-        let place = recv.of(site.place.me);
-        if let Some(send) = &send {
-            let own = send.of(site.place.me);
-            same(apart(own, place)?, place)?;
-        }
-        Some(Swapped { send, recv })
+/// The plan of [`swap`]; `slot`: where the blocks are kept.
+#[inline(always)]
+fn swapped<'s, 'a: 's>(
+    site: &Site,
+    send: Option<impl FnOnce((usize, u64)) -> Option<(Blocks<'a>, u64)>>,
+    recv: impl FnOnce((usize, u64)) -> Option<(Blocks<'a>, u64)>,
+    slot: &'s mut Option<Swapped<'a>>,
+) -> Option<(u64, NodePlan<'s>)> {
+    let short = site.up_to(site.part_limit());
+    let (recv, _) = recv(short)?;
+    let send = match send {
+        None => None,
+        Some(send) => Some(send(short)?.0),
+    };
+    let (send, recv) = &*slot.insert((send, recv));
+    let (me, given) = (site.place.me, send.as_ref().unwrap_or(recv));
+    let (own, place) = (given.of(me), recv.of(me));
+    if send.is_some() {
+        apart(own, place)?;
     }
+    same(own, place)?;
+    let epochs = alltoall_rounds(site.place.members as u32, send.is_none()).into();
+    Some((0, site.place.alltoall_parts(own, (given, recv), epochs, send.is_none())))
 }
 
 /// `MPI_Reduce_scatter`
@@ -269,12 +249,6 @@ impl Site {
     #[inline(always)]
     fn up_to(&self, most: u64) -> (usize, u64) {
         (self.place.members, most)
-    }
-
-    /// Epochs of an exchange of parts.
-    #[inline(always)]
-    fn epochs(&self, in_place: bool) -> u64 {
-        alltoall_rounds(self.place.members as u32, in_place).into()
     }
 
     /// The most bytes of a block that is a part of a slot.

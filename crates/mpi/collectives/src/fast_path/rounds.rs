@@ -22,13 +22,13 @@ use super::super::run::{Running, done};
 use super::super::slots::OfNode;
 use super::super::stage::Stage;
 use super::later::POLLS;
-use super::{Exchange, Lacks, Site, Started, await_end, polls};
+use super::{Blocks, Exchange, Lacks, NodePlan, Site, Started, await_end, polls};
 use objects::comm::Held;
 use objects::domain::Token;
 use objects::state::State;
 
 /// A plan that names blocks of different sizes by itself: the program's arrays are those of one call.
-pub(super) type RoundsPlan = coll::exchange::ExchangePlan<op::Kernel, Box<[UserMem]>>;
+type RoundsPlan = coll::exchange::ExchangePlan<op::Kernel, Box<[UserMem]>>;
 
 /// What the rounds of an `_init` call do, if it runs by this algorithm.
 pub struct Planned {
@@ -53,12 +53,12 @@ static PLANNED: Guarded<BTreeMap<u32, Planned>> = Guarded::new(BTreeMap::new());
 /// Keeps what the rounds of a call would do, until the call takes it.
 #[cold]
 #[inline(never)]
-pub(super) fn prepare(
+pub(super) fn prepare<'a>(
     t: &mut Token,
     coll: Coll,
     comm: abi::Comm,
     root: i32,
-    plan: impl FnOnce(&mut State, &Site) -> Option<(u64, RoundsPlan)>,
+    plan: impl FnOnce(&mut State, &Site) -> Option<(u64, NodePlan<'a>)>,
 ) {
     let mut state = t.lock();
     let planned = planned(&mut state, coll, comm, root, plan);
@@ -74,17 +74,17 @@ pub(in super::super) fn take_planned(state: &mut State, comm: abi::Comm) -> Opti
     PLANNED.get_mut(&mut state.tables).remove(&place)
 }
 
-fn planned(
+fn planned<'a>(
     state: &mut State,
     coll: Coll,
     comm: abi::Comm,
     root: i32,
-    plan: impl FnOnce(&mut State, &Site) -> Option<(u64, RoundsPlan)>,
+    plan: impl FnOnce(&mut State, &Site) -> Option<(u64, NodePlan<'a>)>,
 ) -> Option<Planned> {
     let site = Site::of(state, coll, comm)?;
     u32::try_from(root).ok().filter(|&root| (root as usize) < site.place.members)?;
     let (bytes, plan) = plan(state, &site)?;
-    (bytes <= site.most).then_some(Planned { algorithm: site.algorithm, plan })
+    (bytes <= site.most).then(|| Planned { algorithm: site.algorithm, plan: plan.map(Blocks::lasting) })
 }
 
 /// A persistent collective of plain data.

@@ -23,10 +23,7 @@ pub(super) fn run_as(
         Mode::Blocking | Mode::Own => POLLS,
         Mode::Nonblocking(_) => later::POLLS,
         Mode::Persistent(_) => {
-            rounds::prepare(t, coll, comm, root, |state, site| {
-                let (bytes, plan) = plan(state, site)?;
-                Some((bytes, plan.of_one_size()?))
-            });
+            rounds::prepare(t, coll, comm, root, plan);
             return None;
         }
     };
