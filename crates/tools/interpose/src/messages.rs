@@ -296,7 +296,7 @@ impl<T: Clone> Messages<T> {
         Some(taken)
     }
 
-    /// A receive is posted, or a message taken out: another receive that waits may get what comes for this one.
+    /// A receive is posted, or a message taken out: another receive that waits may get the message of this one.
     fn look_at_others(&self, way: &Way, tool: &mut impl Follow<Kept = T>) {
         let (all, wild) = self.receives;
         if !way.is_receive || all == 0 || (wild == 0 && !way.is_wild()) {
