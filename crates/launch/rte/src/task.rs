@@ -115,12 +115,13 @@ mod tests {
         });
         let its = its.recv().unwrap();
         let own = std::process::id() as i32;
+        // None while a thread of another test ends: then the next look sees it.
         let seen = || {
-            let tasks = all(own).unwrap();
-            let task = tasks.into_iter().find(|task| task.thread == its).unwrap();
-            task.sleeps && waits_for_own_process(own, &task)
+            let tasks = all(own)?;
+            let task = tasks.into_iter().find(|task| task.thread == its)?;
+            Some(task.sleeps && waits_for_own_process(own, &task))
         };
-        while !seen() {
+        while seen() != Some(true) {
             platform::waiter::give_way();
         }
         drop(end);
