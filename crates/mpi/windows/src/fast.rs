@@ -1,7 +1,7 @@
 //! The fast paths: right arguments, predefined types, memory that this process maps, an open epoch, the window that was
 //! used last. [`Attempt::FULL_PATH`]: the ordinary function finds out why, and does it or reports what is wrong.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 
 use abi::{Address, Aint, Count, Datatype, Op};
 use mem::UserMem;
@@ -70,7 +70,7 @@ pub(super) fn order() {
     // On x86-64 an exchange is the fastest instruction that does it; no other thread sees the word. Elsewhere it orders no store
     // against a later load of other memory.
     #[cfg(target_arch = "x86_64")]
-    std::hint::black_box(AtomicU32::new(0).swap(1, Ordering::SeqCst));
+    std::hint::black_box(std::sync::atomic::AtomicU32::new(0).swap(1, Ordering::SeqCst));
     #[cfg(not(target_arch = "x86_64"))]
     std::sync::atomic::fence(Ordering::SeqCst);
 }
