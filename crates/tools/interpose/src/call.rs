@@ -2,13 +2,12 @@
 
 use crate::ask;
 use crate::function::{Argument, Direction, FUNCTIONS, Function, Kind, Shape};
-#[cfg(target_arch = "x86_64")]
 use crate::stack::Stack;
 
 /// Words that a frame has for the wrappers themselves.
 pub const LOCALS: usize = 10;
 /// Arguments that the calling convention passes in registers.
-const IN_REGISTERS: usize = 6;
+pub const IN_REGISTERS: usize = if cfg!(target_arch = "x86_64") { 6 } else { 8 };
 
 /// A call on the stack, as the entry of its wrapper lays it out.
 #[repr(C)]
@@ -35,39 +34,15 @@ pub struct Frame {
     pub stack: [usize; 0],
 }
 
-impl Frame {
-    /// The frame of a call whose place is not known.
-    pub fn new(number: usize, registers: [usize; IN_REGISTERS]) -> Frame {
-        let (started, ended, waited, site) = (0, 0, 0, 0);
-        let words = [0; LOCALS - 5];
-        let (frame_pointer, return_address) = (0, 0);
-        Frame {
-            number,
-            started,
-            ended,
-            waited,
-            site,
-            words,
-            registers,
-            frame_pointer,
-            return_address,
-            stack: [],
-        }
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
 thread_local! {
     /// Statuses that the program ignores, of the calls that this thread is in.
     static IGNORED: Stack<Vec<abi::Status>> = const { Stack::new() };
 }
 
 /// The word of a frame that finds its ignored statuses; those before it are the tools'.
-#[cfg(target_arch = "x86_64")]
 const STATUSES: usize = LOCALS - 6;
 
-/// Where the entry reads the arguments from the frame, they may be changed.
-#[cfg(target_arch = "x86_64")]
+/// The entry reads the arguments from the frame, so they may be changed.
 impl Frame {
     /// Has the library write the statuses that the program ignores.
     ///

@@ -28,7 +28,7 @@ mod stack;
 mod thread;
 pub mod waits;
 
-pub use call::{Call, Frame};
+pub use call::{Call, Frame, IN_REGISTERS};
 pub use caller::{find_shims, of as place_of_call};
 pub use function::{Argument, Direction, FRONT_END_VERSION, FUNCTIONS, Function, Kind, OTHERS, Shape};
 pub use index::{Index, key_of_call};

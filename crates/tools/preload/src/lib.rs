@@ -45,7 +45,7 @@ fn wanted() -> &'static Wanted {
     WANTED.get_or_init(|| {
         interpose::find_shims();
         let tools: Vec<_> = TOOLS.iter().copied().enumerate().filter(|(_, tool)| tool.begin()).collect();
-        let statuses = cfg!(target_arch = "x86_64") && tools.iter().any(|(_, tool)| tool.reads_statuses());
+        let statuses = tools.iter().any(|(_, tool)| tool.reads_statuses());
         let is_delayed = tools.iter().any(|(_, tool)| tool.delays_sends());
         let replaced = if is_delayed { delayed_sends() } else { Vec::new() };
         Wanted { tools, statuses, replaced }
@@ -82,7 +82,7 @@ unsafe extern "C" fn enter(frame: &mut Frame) -> Real {
         }
         None => {
             let tools = &wanted().tools;
-            frame.site = interpose::place_of_call(&frame.return_address);
+            frame.site = interpose::place_of_call(frame);
             if let Some(next) = front_end::next(frame.number, frame.return_address) {
                 if !tools.is_empty() {
                     front_end::note(frame.number, frame.site);
@@ -96,12 +96,11 @@ unsafe extern "C" fn enter(frame: &mut Frame) -> Real {
         // SAFETY: the entry has laid the frame out.
         frame.words[index] = tool.enter(&unsafe { Call::of(frame) });
     }
-    #[cfg(target_arch = "x86_64")]
     if wanted().statuses {
         // SAFETY: as above.
         unsafe { frame.add_statuses() };
     }
-    let on_stack = FUNCTIONS[frame.number].arguments.len().saturating_sub(6);
+    let on_stack = FUNCTIONS[frame.number].arguments.len().saturating_sub(interpose::IN_REGISTERS);
     frame.started = clock::now();
     Real { address, on_stack }
 }
@@ -114,7 +113,6 @@ unsafe extern "C" fn leave(frame: &mut Frame, code: i32) -> i32 {
         // SAFETY: as in `enter`.
         tool.leave(&unsafe { Call::of(frame) }, frame.words[index], code);
     }
-    #[cfg(target_arch = "x86_64")]
     if wanted().statuses {
         frame.drop_statuses();
     }
