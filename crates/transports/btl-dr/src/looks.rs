@@ -38,3 +38,36 @@ impl Looks {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Polls up to the next look, which happens at `now`.
+    fn polls(looks: &mut Looks, now: Time) -> u32 {
+        let polls = 1 + (0..).take_while(|_| !looks.is_due()).count() as u32;
+        looks.look(now);
+        polls
+    }
+
+    #[test]
+    fn the_more_often_the_clock_is_looked_at_the_more_polls_go_between() {
+        let mut looks = Looks::default();
+        let quick: Vec<u32> = (1..=7).map(|turn| polls(&mut looks, OFTEN + turn * (OFTEN - 1))).collect();
+        assert_eq!(quick, [1, 1, 1, 2, 4, 8, MOST_POLLS]);
+        assert_eq!(polls(&mut looks, 7 * OFTEN + OFTEN), MOST_POLLS, "no more than that");
+    }
+
+    #[test]
+    fn after_a_long_time_each_poll_looks() {
+        let mut looks = Looks::default();
+        for turn in 0..9 {
+            polls(&mut looks, OFTEN + turn);
+        }
+        looks.note(2 * OFTEN);
+        assert_eq!(polls(&mut looks, 2 * OFTEN + 8), MOST_POLLS, "that was not long");
+        looks.note(3 * OFTEN + 8);
+        assert_eq!(polls(&mut looks, 9 * OFTEN), 1);
+        assert_eq!(polls(&mut looks, 99 * OFTEN), 1, "rare looks need no polls between them");
+    }
+}
