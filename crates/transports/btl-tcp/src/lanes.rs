@@ -90,6 +90,7 @@ impl Tcp {
         (key, offset): (&RemoteKey, u64),
         cookie: u64,
     ) -> Result<(), Refusal> {
+        self.end_burst();
         let name = self.part_of(peer, key, offset, local)?;
         let (shares, whole) = (self.shares(peer.0, local.len()), [(peer.0, local.len())]);
         let shares = if shares.len() > 1 { &shares[..] } else { &whole };

@@ -9,6 +9,8 @@
 //!   address that answers ([`hello`], [`card`]).
 //! * **Nothing blocks.** What a socket does not take waits in the peer's output; when that is full, [`btl::Busy`].
 //!   A process that does not receive does not read: TCP holds its peers back.
+//! * **Short messages in a row** to one peer leave together, and a thread sees to it that none waits while the process computes
+//!   ([`burst`]).
 //! * **Gets and puts** are requests to the peer's transport ([`frame`]). Their payload goes from the memory of one user to the
 //!   socket, and from the socket into the memory of the other, without a copy in between ([`direct`], [`output`]). Both
 //!   processes must make progress meanwhile.
@@ -57,6 +59,7 @@
 #![deny(unsafe_code)]
 
 mod awaited;
+mod burst;
 mod callers;
 mod card;
 mod conversation;

@@ -1,5 +1,6 @@
 //! Setting the transport up: what can be done before the peers are known.
 
+use crate::burst::Burst;
 use crate::card::Card;
 use crate::conversation::Watch;
 use crate::conversations::Conversations;
@@ -240,6 +241,7 @@ impl Listening {
             events: VecDeque::new(),
             direct: Direct::default(),
             recent: None,
+            burst: Burst::new(params.burst),
             polls: 0,
             polled: false,
             arrivals: 0,

@@ -1,5 +1,6 @@
 //! The sockets of a process: connections by number, in one epoll set.
 
+use crate::burst::Stream;
 use crate::card::Card;
 use crate::foreign::{Acquaintance, Foreign, Foreigners};
 use crate::frame::CONFIRM;
@@ -33,7 +34,7 @@ pub(crate) const COUNTED: usize = 4;
 /// A socket in the set.
 #[derive(Debug)]
 pub(crate) struct Socket {
-    stream: TcpStream,
+    stream: Arc<TcpStream>,
     set: Arc<Epoll>,
     /// Protects all bytes, once both sides have proven who they are.
     seal: Option<Box<Seal>>,
@@ -43,7 +44,7 @@ impl Socket {
     /// Puts a stream that does not block into the set, as `token`; with `room`, while there is room to write.
     pub(crate) fn new(stream: TcpStream, set: &Arc<Epoll>, token: u64, room: bool) -> io::Result<Socket> {
         set.add(stream.as_fd(), token, room)?;
-        Ok(Socket { stream, set: Arc::clone(set), seal: None })
+        Ok(Socket { stream: Arc::new(stream), set: Arc::clone(set), seal: None })
     }
 
     pub(crate) fn report(&self, token: u64, room: bool) {
@@ -94,6 +95,11 @@ impl Socket {
     /// Whether memory of users can be the kernel's source and target.
     pub(crate) fn is_plain(&self) -> bool {
         self.seal.is_none()
+    }
+
+    /// The connection, where bytes are sent as they are.
+    pub(crate) fn plain(&self) -> Option<&Arc<TcpStream>> {
+        self.is_plain().then_some(&self.stream)
     }
 
     /// Whether the kernel has not taken all that was sealed.
@@ -169,7 +175,7 @@ impl Caller for Socket {
     }
 
     fn write_now(&mut self, bytes: &[u8]) -> io::Result<()> {
-        (&self.stream).write_all(bytes)
+        (&*self.stream).write_all(bytes)
     }
 
     fn name(&self) -> String {
@@ -201,6 +207,12 @@ fn read_some(mut stream: &TcpStream, into: &mut [u8]) -> io::Result<Option<usize
     match stream.read(into) {
         Err(error) if is_passing(&error) => Ok(None),
         read => read.map(Some),
+    }
+}
+
+impl Stream for TcpStream {
+    fn send(&self, bytes: &[u8]) -> io::Result<usize> {
+        write_some(self, bytes)
     }
 }
 

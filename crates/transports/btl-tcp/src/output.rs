@@ -45,6 +45,16 @@ pub(crate) struct Output {
     answers: VecDeque<u64>,
 }
 
+/// Writes a message as it lies in the stream to the end of `bytes`.
+pub(crate) fn write_message<S: Source>(bytes: &mut Vec<u8>, header: &[u64], payload: &mut S) {
+    let len = payload.remaining();
+    bytes.extend(message_head(len, header.len()));
+    bytes.extend(header.iter().flat_map(|word| word.to_ne_bytes()));
+    let start = bytes.len();
+    bytes.resize(start + len, 0);
+    payload.fill(PeerSpace::of(&mut bytes[start..]));
+}
+
 /// Parts that one system call takes.
 pub(crate) const MOST_PIECES: usize = 16;
 /// Memory that is kept while nothing waits.
@@ -73,13 +83,14 @@ impl Output {
     /// Adds a message: `header` of at most [`btl::MAX_HEADER_WORDS`] words, and all of `payload`.
     pub(crate) fn add<S: Source>(&mut self, header: &[u64], payload: &mut S) {
         let len = payload.remaining();
-        let bytes = self.end();
-        bytes.extend(message_head(len, header.len()));
-        bytes.extend(header.iter().flat_map(|word| word.to_ne_bytes()));
-        let start = bytes.len();
-        bytes.resize(start + len, 0);
-        payload.fill(PeerSpace::of(&mut bytes[start..]));
+        write_message(self.end(), header, payload);
         self.count(HEAD + 8 * header.len() + len);
+    }
+
+    /// Adds what is left of messages, as [`write_message`] has written them.
+    pub(crate) fn add_written(&mut self, bytes: &[u8]) {
+        self.end().extend_from_slice(bytes);
+        self.count(bytes.len());
     }
 
     /// Adds what is left of a message of which `sent` bytes of `start` and then of `rest` are on their way.
@@ -89,11 +100,9 @@ impl Output {
         whole.resize(at + rest.len(), 0);
         rest.as_bytes().copy_to(&mut whole[at..]);
         let left = &whole[sent.min(whole.len())..];
-        if left.is_empty() {
-            return;
+        if !left.is_empty() {
+            self.add_written(left);
         }
-        self.end().extend_from_slice(left);
-        self.count(left.len());
     }
 
     pub(crate) fn add_control(&mut self, control: Control) {

@@ -37,6 +37,9 @@ mca::params! {
         bandwidth: mca::Int = "1500", unit "bytes per microsecond", range 1 to 1000000, scope AllEq, level Tuner;
         /// Bytes for one peer that wait in the process when its socket is full, before sends are refused.
         out_buffer: mca::Size = "256K", unit "bytes", range 0 to 1073741824, level Tuner;
+        /// Bytes of short messages in a row to one peer that are kept, to leave together: until there are so many, the process waits, or
+        /// 100 microseconds have passed. The first four leave at once; 0: all do.
+        burst: mca::Size = "8K", unit "bytes", range 0 to 1048576, level Tuner;
         /// Smallest get or put, of those into which long messages are cut, that is divided among the networks that
         /// both hosts have. 0: all goes over one of them.
         striping: mca::Size = "256K", unit "bytes", range 0 to 1073741824, level Tuner;

@@ -1,5 +1,6 @@
 //! The transport: conversations with peers, and the contract's calls.
 
+use crate::burst::{Burst, SHORT};
 use crate::card::Card;
 use crate::conversation::{Conversation, Watch};
 use crate::conversations::Conversations;
@@ -78,6 +79,7 @@ pub struct Tcp {
     pub(crate) direct: Direct,
     /// The peer talked to last.
     pub(crate) recent: Option<u32>,
+    pub(crate) burst: Burst,
     /// Polls since the whole set was polled.
     pub(crate) polls: u32,
     /// Whether the sockets were polled since the last event was asked for.
@@ -127,6 +129,10 @@ impl Tcp {
         payload: &mut S,
     ) -> Result<(), Busy> {
         let bytes = payload.remaining();
+        let is_short = bytes <= SHORT;
+        if !is_short || self.burst.is_before(at) {
+            self.end_burst();
+        }
         self.recent = Some(at);
         let most = self.out_buffer;
         let is_too_much = |waiting: usize| waiting > 0 && waiting + OVERHEAD + bytes > most;
@@ -139,6 +145,9 @@ impl Tcp {
         }
         conversation.was_used = true;
         self.bytes_sent += bytes as u64;
+        if is_short && self.burst.next(at) && self.keep(at, header, payload) {
+            return Ok(());
+        }
         let straight = if bytes >= STRAIGHT { payload.take_contiguous() } else { None };
         if straight.is_some_and(|memory| self.send_straight(at, header, memory)) {
             return Ok(());
@@ -165,7 +174,10 @@ impl Tcp {
             .closing
             .as_ref()
             .is_some_and(|closing| !self.network.is_apart(at) || !closing.output.is_empty());
-        !conversation.output.is_empty() || closes || link.is_some_and(|link| owes(&link.socket))
+        self.burst.keeps(Some(at))
+            || !conversation.output.is_empty()
+            || closes
+            || link.is_some_and(|link| owes(&link.socket))
     }
 
     /// Why a conversation is over.
@@ -258,6 +270,7 @@ impl Tcp {
 
     /// Polls the peer talked to last, and every few times all.
     pub(crate) fn poll_recent(&mut self) {
+        self.end_burst();
         self.polls += 1;
         match self.recent {
             Some(at) if self.polls < POLLS && self.is_quiet(at) => {
@@ -280,6 +293,7 @@ impl Tcp {
 
     /// Does what the sockets are ready for, and what is due.
     pub(crate) fn poll(&mut self) {
+        self.end_burst();
         self.polled = true;
         self.polls = 0;
         self.arrivals = 0;
@@ -513,6 +527,7 @@ impl Btl for Tcp {
         if self.lent.is_some() {
             return None;
         }
+        self.end_burst();
         if let Some(arrival) = self.lend(peer.0) {
             return Some(arrival);
         }
@@ -595,7 +610,8 @@ impl Btl for Tcp {
             let closing = conversation.closing.as_ref();
             conversation.output.is_empty() && closing.is_none_or(|closing| closing.output.is_empty())
         };
-        self.peers.iter().all(is_flushed)
+        !self.burst.keeps(None)
+            && self.peers.iter().all(is_flushed)
             && self.network.links.iter().all(|(_, link)| !link.socket.has_unsent())
     }
 
@@ -636,6 +652,7 @@ impl Btl for Tcp {
     /// Room is reported by the set: what was refused waits behind output that a socket has not taken, or for a connection
     /// in the making.
     fn arm(&mut self) -> Option<Sleep> {
+        self.end_burst();
         if self.has_work() {
             return None;
         }

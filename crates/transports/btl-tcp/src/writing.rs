@@ -4,11 +4,11 @@ use crate::conversation::Conversation;
 use crate::frame::{HEAD, OVERHEAD, message_head};
 use crate::network::{Network, Socket};
 use crate::numbers::peer_of;
-use crate::output::{MOST_PIECES, Output};
+use crate::output::{MOST_PIECES, Output, write_message};
 use crate::pair::State;
 use crate::transport::Tcp;
 use btl::{Peer, Refusal, RemoteKey};
-use mem::UserMem;
+use mem::{Source, UserMem};
 use platform::tcp::Piece;
 use std::time::Instant;
 
@@ -55,6 +55,43 @@ impl Tcp {
             self.close_if_over(at);
         }
         self.watch(at);
+    }
+
+    /// Keeps a short message for its burst, where the socket has taken all before it; whether it does.
+    pub(crate) fn keep<S: Source>(&mut self, at: u32, header: &[u64], payload: &mut S) -> bool {
+        let conversation = self.peers[at].as_mut().expect("spoken to");
+        if !conversation.output.is_empty() || conversation.closing.is_some() {
+            return false;
+        }
+        let Some((_, socket)) = Tcp::socket_of(conversation, &mut self.network) else { return false };
+        let Some(stream) = socket.plain() else { return false };
+        let are_enough = self.burst.keep(stream, |bytes| write_message(bytes, header, payload));
+        if are_enough {
+            self.send_kept();
+        }
+        self.watch(at);
+        true
+    }
+
+    /// The process does something else than to send short messages to the same peer: those that are kept leave.
+    #[inline]
+    pub(crate) fn end_burst(&mut self) {
+        self.burst.end();
+        if self.burst.keeps(None) {
+            self.send_kept();
+        }
+    }
+
+    fn send_kept(&mut self) {
+        let (at, bytes) = self.burst.take();
+        // What a connection has not taken, and that may begin within a message, is lost with it.
+        if let Some(conversation) = &mut self.peers[at]
+            && matches!(conversation.pair.state(), State::Open(_))
+            && !bytes.is_empty()
+        {
+            conversation.output.add_written(bytes);
+            self.flush(at);
+        }
     }
 
     /// As [`Tcp::make_room`]; where the set reports room, there is none yet.
