@@ -45,6 +45,17 @@ pub trait Operation<S>: Any {
         Err(Error::new(abi::ERR_REQUEST, "the handle names no persistent request"))
     }
 
+    /// Whether the request is inactive, and [`Operation::start`] cannot fail and needs no connection.
+    fn starts_at_once(&self) -> bool {
+        false
+    }
+
+    /// The result of a round that has succeeded; the request is inactive from now on, and nothing follows. `None`: nothing was
+    /// taken.
+    fn take_success(&mut self) -> Option<Done> {
+        None
+    }
+
     /// How a call that waits for this request alone goes on with it, where that is more than waiting for progress.
     fn blocking(&self) -> Option<Blocking<S>> {
         None

@@ -23,6 +23,14 @@ impl Stage {
         }
     }
 
+    /// As [`Stage::conclude`], of a round that has succeeded.
+    pub fn take_success(&mut self) -> Option<Done> {
+        match *self {
+            Stage::Complete(done) if done.error == abi::SUCCESS => Some(self.conclude().0),
+            _ => None,
+        }
+    }
+
     /// The program takes the result; the request can be started again.
     pub fn conclude(&mut self) -> (Done, Fate) {
         (std::mem::replace(self, Stage::Inactive).outcome(), Fate::Inactive)

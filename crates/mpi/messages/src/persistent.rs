@@ -106,7 +106,9 @@ impl Persistent {
 pub fn take_at_once(state: &mut State, key: u32) -> Option<Done> {
     let polls = state.polls();
     let State { requests, p2p, .. } = state;
-    let it = requests.get_as::<Persistent>(key)?;
+    let Some(it) = requests.get_as::<Persistent>(key) else {
+        return requests.get_mut(key)?.take_success();
+    };
     if let Active::Pml(id) = it.active {
         it.last = p2p.take_awaited(id, polls)?;
         it.active = Active::Complete;
@@ -220,14 +222,26 @@ pub fn init(
     Ok(())
 }
 
-/// `MPI_Start`'s fast path: a message that leaves at once, or a receive without wildcards.
+/// `MPI_Start`'s fast path: a message that leaves at once, a receive without wildcards, or a collective in shared memory.
 #[inline(always)]
 pub fn start_at_once(request: &mut abi::Request) -> Attempt {
     let Some(RequestKey::Operation(key)) = RequestKey::of(*request) else { return Attempt::FULL_PATH };
     let Some(mut guard) = enter_plain() else { return Attempt::FULL_PATH };
     let State { requests, p2p, .. } = &mut *guard;
-    let started = requests.get_as::<Persistent>(key).is_some_and(|it| it.start_at_once(p2p));
+    let started = match requests.get_as::<Persistent>(key) {
+        Some(it) => it.start_at_once(p2p),
+        None => start_other_at_once(&mut guard, key),
+    };
     if started { Attempt::DONE } else { Attempt::FULL_PATH }
+}
+
+/// As [`Persistent::start_at_once`], of a request that is no message.
+fn start_other_at_once(state: &mut State, key: u32) -> bool {
+    let starts = state.requests.get(key).is_some_and(|it| it.starts_at_once());
+    if starts && let Some(Ok(true)) = with(state, key, |it, state| it.start(state, key)) {
+        state.requests.register(key);
+    }
+    starts
 }
 
 /// `MPI_Start`, all but the fast path.

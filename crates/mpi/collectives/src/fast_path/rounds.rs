@@ -156,6 +156,14 @@ impl Operation<State> for Rounds {
         Ok(true)
     }
 
+    fn starts_at_once(&self) -> bool {
+        self.stage == Stage::Inactive
+    }
+
+    fn take_success(&mut self) -> Option<Done> {
+        self.stage.take_success()
+    }
+
     fn blocking(&self) -> Option<Blocking<State>> {
         Some(finish)
     }
