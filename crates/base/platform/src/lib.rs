@@ -33,6 +33,7 @@
 //! | [`timer`]      | `timerfd_create(2)`                             | a time among descriptors              |
 //! | [`udp`]        | `sendmmsg(2)`, `recvmmsg(2)`                    | many datagrams at once                |
 //! | [`waiter`]     | `sched_yield(2)`                                | how long to spin before sleeping      |
+//! | [`watchpoint`] | `perf_event_open(2)`, `PERF_TYPE_BREAKPOINT`      | which code uses some bytes            |
 //! | [`xpmem`]      | `ioctl(2)` of `/dev/xpmem`                      | single copy without system calls      |
 //!
 //! [`blocking`] is the proof that a call may block.
@@ -72,6 +73,7 @@ pub mod thread;
 pub mod timer;
 pub mod udp;
 pub mod waiter;
+pub mod watchpoint;
 pub mod xpmem;
 
 pub use blocking::Blocking;
