@@ -187,6 +187,11 @@ static void receives(void)
     MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
 }
 
+static void sent_and_received(void)
+{
+    MPI_Sendrecv(a, 10, MPI_INT, other, 0, wrong ? a + 9 : b, 10, MPI_INT, other, 0, WORLD, IGNORE); /* sent_and_received */
+}
+
 static void receive_and_send(void)
 {
     MPI_Request r[2];
@@ -355,6 +360,7 @@ static void puts_at_once(void)
     MPI_Put(a, 4, MPI_INT, 0, wrong ? rank : 10 * rank, 4, MPI_INT, w); /* puts_at_once */
     MPI_Win_fence(0, w);
     MPI_Put(a, 4, MPI_INT, 0, 20 + 10 * rank, 4, MPI_INT, w);
+    MPI_Win_fence(0, w);
     MPI_Win_free(&w);
 }
 
@@ -450,6 +456,165 @@ static void ordered(void)
     MPI_Win_free(&w);
 }
 
+/* What the compiler must leave where it is. */
+#define LOAD(place) (void)*(volatile int *)&(place)
+#define STORE(place, value) *(volatile int *)&(place) = (value)
+
+static void loaded(void)
+{
+    MPI_Request r;
+    MPI_Irecv(b, 4, MPI_INT, other, 0, WORLD, &r); /* loaded */
+    MPI_Send(a, 4, MPI_INT, other, 0, WORLD);
+    if (wrong)
+        LOAD(b[0]);
+    MPI_Wait(&r, IGNORE);
+    LOAD(b[0]);
+}
+
+static void stored(void)
+{
+    MPI_Request r;
+    MPI_Recv_init(b, 4, MPI_INT, other, 0, WORLD, &r);
+    MPI_Start(&r); /* stored */
+    MPI_Send(a, 4, MPI_INT, other, 0, WORLD);
+    if (wrong)
+        STORE(b[3], 1);
+    MPI_Wait(&r, IGNORE);
+    STORE(b[3], 1);
+    MPI_Request_free(&r);
+}
+
+/* The value stays. */
+static void stored_same(void)
+{
+    MPI_Request r;
+    MPI_Isend(a, 4, MPI_INT, other, 0, WORLD, &r); /* stored_same */
+    MPI_Recv(b, 4, MPI_INT, other, 0, WORLD, IGNORE);
+    LOAD(a[0]);
+    if (wrong)
+        STORE(a[0], a[0]);
+    MPI_Wait(&r, IGNORE);
+    STORE(a[0], a[0]);
+}
+
+static void gathered(void)
+{
+    MPI_Request r;
+    int all[2];
+    MPI_Iallgather(a, 1, MPI_INT, all, 1, MPI_INT, WORLD, &r); /* gathered */
+    if (wrong)
+        STORE(all[1], 1);
+    MPI_Wait(&r, IGNORE);
+}
+
+static void got(void)
+{
+    static int c[100];
+    MPI_Win w = window_of(c);
+    MPI_Win_fence(0, w);
+    MPI_Get(b, 4, MPI_INT, other, 0, 4, MPI_INT, w); /* got */
+    if (wrong)
+        LOAD(b[0]);
+    MPI_Win_fence(0, w);
+    LOAD(b[0]);
+    MPI_Win_free(&w);
+}
+
+/* A load or store of the target meets an access of another rank. */
+static void window_loaded(void)
+{
+    static int c[100];
+    MPI_Win w = window_of(c);
+    MPI_Win_lock(MPI_LOCK_SHARED, other, 0, w);
+    if (rank == 0)
+        MPI_Put(a, 10, MPI_INT, 1, 0, 10, MPI_INT, w); /* window_loaded */
+    else
+        LOAD(c[wrong ? 5 : 15]);
+    MPI_Win_unlock(other, w);
+    MPI_Win_free(&w);
+}
+
+static void window_stored(void)
+{
+    static int c[100];
+    MPI_Win w = window_of(c);
+    MPI_Win_fence(0, w);
+    if (rank == 0)
+        MPI_Get(a, 10, MPI_INT, 1, 0, 10, MPI_INT, w); /* window_stored */
+    else if (wrong)
+        STORE(c[5], 7);
+    else
+        LOAD(c[5]);
+    MPI_Win_fence(0, w);
+    MPI_Win_free(&w);
+}
+
+/* Right in both forms: what is known to be complete, and bytes beside those that another rank accesses. */
+static void used_later(void)
+{
+    static int c[100];
+    MPI_Request r;
+    int flag = 0;
+    MPI_Irecv(b, 4, MPI_INT, other, 0, WORLD, &r);
+    MPI_Send(a, 4, MPI_INT, other, 0, WORLD);
+    while (!flag)
+        MPI_Request_get_status(r, &flag, IGNORE);
+    LOAD(b[0]);
+    MPI_Wait(&r, IGNORE);
+    MPI_Win w = window_of(c);
+    MPI_Win_fence(0, w);
+    MPI_Put(a, 1, MPI_INT, other, 0, 1, MPI_INT, w);
+    STORE(c[1], 1);
+    MPI_Win_fence(0, w);
+    MPI_Win_free(&w);
+}
+
+static void left_open(void)
+{
+    static int c[100];
+    MPI_Win w = window_of(c);
+    MPI_Win_fence(0, w);
+    MPI_Put(a, 4, MPI_INT, other, 0, 4, MPI_INT, w); /* left_open */
+    if (!wrong)
+        MPI_Win_fence(0, w);
+    MPI_Win_free(&w);
+}
+
+static void two_epochs(void)
+{
+    static int c[100];
+    MPI_Win w = window_of(c);
+    MPI_Win_fence(wrong ? 0 : MPI_MODE_NOSUCCEED, w);
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, other, 0, w);
+    MPI_Put(a, 4, MPI_INT, other, 0, 4, MPI_INT, w); /* two_epochs */
+    MPI_Win_unlock(other, w);
+    MPI_Win_fence(0, w);
+    MPI_Win_free(&w);
+}
+
+/* Nothing waits for the other rank, so that only a comparison finds it. */
+static void two_roots(void)
+{
+    MPI_Bcast(a, 4, MPI_INT, wrong ? rank : 0, WORLD); /* two_roots */
+}
+
+static void two_kinds(void)
+{
+    MPI_Request r;
+    int all[4];
+    if (wrong && rank)
+        MPI_Igather(a, 2, MPI_INT, all, 2, MPI_INT, 0, WORLD, &r); /* two_kinds */
+    else
+        MPI_Ibcast(a, 2, MPI_INT, 0, WORLD, &r);
+    MPI_Wait(&r, IGNORE);
+}
+
+static void two_types(void)
+{
+    int counts[2] = {1, 1}, places[2] = {0, 1};
+    MPI_Allgatherv(a, 1, wrong && rank ? MPI_FLOAT : MPI_INT, b, counts, places, wrong && rank ? MPI_FLOAT : MPI_INT, WORLD); /* two_types */
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -463,6 +628,10 @@ static const struct {
     {"message_lost", message_lost}, {"message_order", message_order}, {"puts_at_once", puts_at_once},
     {"get_and_put", get_and_put}, {"operations", operations}, {"shared_locks", shared_locks}, {"own_window", own_window},
     {"put_changed", put_changed}, {"get_and_send", get_and_send}, {"ordered", ordered},
+    {"loaded", loaded}, {"stored", stored}, {"stored_same", stored_same}, {"gathered", gathered}, {"got", got},
+    {"window_loaded", window_loaded}, {"window_stored", window_stored}, {"used_later", used_later}, {"left_open", left_open},
+    {"two_epochs", two_epochs}, {"two_roots", two_roots}, {"two_kinds", two_kinds}, {"two_types", two_types},
+    {"sent_and_received", sent_and_received},
 };
 
 int main(int argc, char **argv)

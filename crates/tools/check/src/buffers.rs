@@ -42,48 +42,122 @@ pub fn of(call: &Call<'_>) -> Vec<Region> {
         return Vec::new();
     }
     let is_buffer = |(_, it): &(usize, &Argument)| matches!(it.kind, Kind::Buffer | Kind::ConstBuffer);
-    call.arguments().filter(is_buffer).filter_map(|(place, it)| region(call, place, it)).collect()
+    call.arguments().filter(is_buffer).flat_map(|(place, it)| regions(call, place, it)).collect()
 }
 
-/// Messages, accesses to windows and files, and collectives that have as much at each rank.
+/// Messages, accesses to windows and files, and collectives of one group.
 fn tells_sizes(call: &Call<'_>) -> bool {
     let base = call.function.base();
+    let is_with_process = || {
+        let peers = ["dest", "source", "target_rank"].iter().filter_map(|name| call.function.place(name));
+        peers.into_iter().all(|place| call.number_at(place) != i64::from(abi::PROC_NULL))
+    };
     match call.function.chapter {
-        3 => !base.contains("uffer"),
-        12 => call.function.place("target_disp").is_some(),
+        3 => !base.contains("uffer") && is_with_process(),
+        12 => call.function.place("target_disp").is_some() && is_with_process(),
         14 => true,
-        6 => call.function.place("recvcount").is_none() && call.function.place("recvcounts").is_none(),
+        6 => call.comm().is_some_and(|comm| ask::comm_test_inter(comm) == 0),
         _ => false,
     }
 }
 
-fn region(call: &Call<'_>, place: usize, argument: &Argument) -> Option<Region> {
-    let next = |kind: Kind| {
-        let found =
-            call.arguments().find(|(at, it)| *at > place && it.kind == kind && it.direction == Direction::In);
-        found.filter(|(_, it)| it.shape == Shape::One).map(|(at, _)| at)
+/// What a collective does with a buffer, beside what its argument tells.
+enum Part {
+    /// The process does not use it.
+    None,
+    /// As many as the counts tell.
+    One,
+    /// As many for each process.
+    Each,
+}
+
+/// Blocks of an array of counts that are looked at.
+const MOST_BLOCKS: usize = 64;
+
+fn regions(call: &Call<'_>, place: usize, argument: &Argument) -> Vec<Region> {
+    let next = |from: usize, kind: Kind| {
+        call.arguments().find(|(at, it)| *at > from && it.kind == kind && it.direction == Direction::In)
     };
-    let (count, datatype) = (call.number_at(next(Kind::Count)?), call.word(next(Kind::Datatype)?));
+    let (Some((counts, of)), Some((datatype, kind))) =
+        (next(place, Kind::Count), next(place, Kind::Datatype))
+    else {
+        return Vec::new();
+    };
     let address = call.word(place);
     // MPI_BOTTOM and MPI_IN_PLACE; the former needs a type with absolute addresses.
-    if address <= abi::IN_PLACE || count <= 0 {
-        return None;
+    if address <= abi::IN_PLACE || kind.shape != Shape::One {
+        return Vec::new();
     }
-    let (size, (_, extent), (first, true_extent)) =
-        (ask::type_size(datatype), ask::type_extent(datatype), ask::type_true_extent(datatype));
-    if size <= 0 || size != true_extent || (count > 1 && extent != size) {
-        return None;
+    // What is said of the origin means nothing then.
+    let is_no_op = call.function.place("op").is_some_and(|place| call.word(place) == abi::NO_OP.0);
+    if is_no_op && argument.kind == Kind::ConstBuffer && call.function.chapter == 12 {
+        return Vec::new();
     }
-    let is_root = call.is_root() == Some(true);
-    let is_written = match (call.function.base(), call.function.chapter) {
-        // The root of a broadcast reads its buffer; what others than the root give for a reduction means nothing.
-        ("Bcast" | "Ibcast" | "Bcast_init", _) => !is_root,
-        ("Reduce" | "Ireduce" | "Reduce_init", _) if argument.kind == Kind::Buffer && !is_root => {
-            return None;
+    let datatype = call.word(datatype);
+    let size = || call.comm().map_or(0, |comm| ask::comm_size(comm).max(0) as usize);
+    let is_written = is_written(call, argument);
+    let region = |first: i64, count: i64| region(address, datatype, first, count, is_written);
+    match (part(call, argument), of.shape) {
+        (Part::None, _) => Vec::new(),
+        (Part::One, Shape::One) => region(0, call.number_at(counts)).into_iter().collect(),
+        (Part::Each, Shape::One) => {
+            let count = call.number_at(counts).checked_mul(size() as i64);
+            count.and_then(|count| region(0, count)).into_iter().collect()
         }
+        (Part::Each, _) if size() <= MOST_BLOCKS => {
+            let Some((displacements, _)) = next(counts, Kind::Displ) else { return Vec::new() };
+            let block = |index| region(call.element(displacements, index), call.element(counts, index));
+            (0..size()).filter_map(block).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn part(call: &Call<'_>, argument: &Argument) -> Part {
+    let name = plain(call.function.base());
+    let is_receive = argument.kind == Kind::Buffer;
+    let at_root = |part: Part| if call.is_root() == Some(true) { part } else { Part::None };
+    match name.as_str() {
+        _ if call.function.chapter != 6 => Part::One,
+        "gather" | "gatherv" if is_receive => at_root(Part::Each),
+        "scatter" | "scatterv" if !is_receive => at_root(Part::Each),
+        "allgather" | "allgatherv" if is_receive => Part::Each,
+        "alltoall" | "alltoallv" => Part::Each,
+        "reduce_scatter_block" if !is_receive => Part::Each,
+        "reduce_scatter" => Part::None,
+        "exscan" if is_receive && call.comm().is_none_or(|comm| ask::comm_rank(comm) == 0) => Part::None,
+        // What others than the root give means nothing.
+        "reduce" if is_receive => at_root(Part::One),
+        _ => Part::One,
+    }
+}
+
+/// The name of the operation, whether it blocks, goes on in the background, or is persistent.
+pub fn plain(base: &str) -> String {
+    let name = base.strip_suffix("_init").unwrap_or(base);
+    name.strip_prefix('I').unwrap_or(name).to_ascii_lowercase()
+}
+
+fn is_written(call: &Call<'_>, argument: &Argument) -> bool {
+    match call.function.base() {
+        // The root of a broadcast reads its buffer.
+        "Bcast" | "Ibcast" | "Bcast_init" => call.is_root() != Some(true),
         _ => argument.kind == Kind::Buffer,
-    };
-    let begin = (address as i64).checked_add(first)?;
+    }
+}
+
+/// `count` of a datatype, the extent of `first` of them behind the address, if they are one piece.
+fn region(address: usize, datatype: usize, first: i64, count: i64, is_written: bool) -> Option<Region> {
+    let size = ask::type_size(datatype);
+    // No datatype has a size of 0, and no bounds that may be asked about.
+    if count <= 0 || size <= 0 {
+        return None;
+    }
+    let ((_, extent), (offset, true_extent)) = (ask::type_extent(datatype), ask::type_true_extent(datatype));
+    if size != true_extent || (count > 1 && extent != size) {
+        return None;
+    }
+    let begin = (address as i64).checked_add(offset)?.checked_add(first.checked_mul(extent)?)?;
     Some(Region {
         begin: usize::try_from(begin).ok()?,
         length: usize::try_from(count.checked_mul(size)?).ok()?,

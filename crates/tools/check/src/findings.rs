@@ -1,7 +1,7 @@
 //! What was found, in memory that outlives the rank.
 //!
 //! ```text
-//!   │ header 64 │ modules 64 x 48 │ findings 256 x 16 │ messages 1024 x 12 │ accesses 1024 x 11 │
+//!   │ header 64 │ modules 64 x 48 │ findings 256 x 16 │ messages 1024 x 12 │ accesses 1024 x 11 │ collectives 1024 x 10 │
 //! ```
 
 use std::sync::Mutex;
@@ -16,7 +16,7 @@ use interpose::shared::{self, MODULES, Module, Place, Table};
 use crate::site::Site;
 
 /// The first word of memory that is in use.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"ALHCHEK2");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"ALHCHEK3");
 
 /// Words of the header, beside those that all tools have.
 pub mod at {
@@ -33,13 +33,16 @@ pub mod at {
     pub const ACCESSES: usize = 15;
     /// Programs have run one after the other in the place of this rank.
     pub const SEVERAL: usize = 16;
+    /// The system's error by which it has refused watchpoints; 0: none.
+    pub const NOT_WATCHED: usize = 17;
+    pub const COLLECTIVES: usize = 18;
 }
 
 /// Class plus 1, times, twice: function plus 1 above the module, and offset; three numbers.
 pub const FINDINGS: Table = Table::after(MODULES.end(), 16, 256, at::FINDINGS);
 
 /// Words of a rank's findings.
-pub const WORDS: usize = crate::windows::ACCESSES.end();
+pub const WORDS: usize = crate::collectives::COLLECTIVES.end();
 /// Bytes of a rank's findings, in whole pages.
 pub const BYTES: usize = (WORDS * 8).next_multiple_of(4096);
 
@@ -97,14 +100,32 @@ classes! {
     SessionLeak "leak.session" "begins a session that is never finalized";
     /// Two operations use the same memory, and one writes it.
     BufferOverlap "buffer.overlap" "uses {0} bytes of a buffer that {other} still has";
+    /// A call's own buffers are the same memory.
+    BuffersOverlap "buffer.overlap" "has {0} bytes in two of its buffers, and writes one of them";
     /// A buffer was changed while a message was sent from it.
     BufferChanged "buffer.changed" "reads a buffer that was changed before {other} had completed it";
+    /// The program has stored into a buffer that the library reads.
+    BufferStored "buffer.changed" "reads a buffer that {other} changes before the operation is complete";
+    /// The program has used a buffer that the library writes.
+    BufferUsed "buffer.used" "writes a buffer that {other} uses before the operation is complete";
     /// A message was received as another type than it was sent as.
     MessageType "message.type" "receives as {type 1} what {other} sends as {type 0}";
     /// A message was never received.
     MessageLost "message.lost" "sends a message that is never received";
     /// Two accesses to a window may happen in any order, and one writes.
     WindowConflict "window.conflict" "accesses {0} bytes of the window of rank {1} that {other} accesses in the same epoch, and their order matters";
+    /// A window is freed, or locked, within an epoch of fences that has accesses.
+    WindowEpoch "window.epoch" "accesses a window in an epoch of MPI_Win_fence that is not closed when {other} is called";
+    /// Different collective operations meet.
+    CollectiveOrder "collective.order" "meets {other} on the same communicator: all its processes must call the same operations in the same order";
+    /// They have different roots.
+    CollectiveRoot "collective.root" "has root {0}, and {other} of the same operation has root {1}";
+    /// They reduce by different operations.
+    CollectiveOperation "collective.operation" "reduces by another operation than {other} of the same operation";
+    /// They have different types.
+    CollectiveType "collective.type" "has {type 0} where {other} of the same operation has {type 1}";
+    /// They have more or fewer items.
+    CollectiveCount "collective.count" "has {0} items where {other} of the same operation has {1}";
     /// A thread calls that may not.
     ThreadLevel "thread.level" "is called by a thread that did not initialize MPI, below MPI_THREAD_SERIALIZED";
     /// Two threads call at a time.
@@ -126,9 +147,7 @@ impl<'w> Findings<'w> {
     /// Adds one; the same class at the same places is one with a count.
     pub(crate) fn add(&self, class: Class, at: Site, other: Option<Site>, numbers: [u64; 3]) {
         let _guard = ADDING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let place = |site: Option<Site>| {
-            site.map_or([0, 0], |site| Place::words(self.0, site.function, site.address))
-        };
+        let place = |site: Option<Site>| site.map_or([0, 0], |site| self.place_words(site));
         let key = [place(Some(at)), place(other)].concat();
         let class = class as u64 + 1;
         let is_it = |row: &usize| {
@@ -154,7 +173,15 @@ impl<'w> Findings<'w> {
     /// The two words of a place.
     pub(crate) fn place(&self, site: Site) -> [u64; 2] {
         let _guard = ADDING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        Place::words(self.0, site.function, site.address)
+        self.place_words(site)
+    }
+
+    fn place_words(&self, site: Site) -> [u64; 2] {
+        if site.function != PROGRAM {
+            return Place::words(self.0, site.function, site.address);
+        }
+        let [first, offset] = Place::words(self.0, 0, site.address);
+        [first | IS_PROGRAM, offset]
     }
 }
 
@@ -173,10 +200,15 @@ pub struct Finding {
     pub numbers: [u64; 3],
 }
 
-/// A place of a call.
+/// In place of a function: the program itself, which loads or stores.
+pub const PROGRAM: usize = interpose::FUNCTIONS.len();
+/// Marks such a place in its first word.
+const IS_PROGRAM: u64 = 1 << 63;
+
+/// A place of a call, or of the program's own code.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CallPlace {
-    /// The function's number in [`interpose::FUNCTIONS`].
+    /// The function's number in [`interpose::FUNCTIONS`]; [`PROGRAM`]: a load or store.
     pub function: usize,
     /// Its file; `None`: it lies in none.
     pub module: Option<Module>,
@@ -187,7 +219,9 @@ pub struct CallPlace {
 impl CallPlace {
     /// The place that the first two words of `row` are of.
     pub(crate) fn read(row: &[u64], modules: &[Module]) -> Option<CallPlace> {
-        let Place { function, module, offset } = Place::read(row, modules.len())?;
+        let is_program = row[0] & IS_PROGRAM != 0;
+        let Place { function, module, offset } = Place::read(&[row[0] & !IS_PROGRAM, row[1]], modules.len())?;
+        let function = if is_program { PROGRAM } else { function };
         Some(CallPlace { function, module: module.map(|module| modules[module].clone()), offset })
     }
 }
@@ -199,6 +233,13 @@ pub fn type_name(word: u64) -> String {
         Some(Summary { first, .. }) => format!("a struct that begins with {}", first.name()),
         None => "no type".to_owned(),
     }
+}
+
+/// Why loads and stores were not watched; `None`: they were, where there was anything to watch.
+pub fn not_watched(words: &[AtomicU64]) -> Option<std::io::Error> {
+    let is_there = words.len() >= WORDS && words[0].load(Acquire) == MAGIC;
+    let code = if is_there { words[at::NOT_WATCHED].load(Relaxed) } else { 0 };
+    (code != 0).then(|| std::io::Error::from_raw_os_error(code as i32))
 }
 
 /// What a rank has found; `None` where no rank has written.

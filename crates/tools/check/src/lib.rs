@@ -5,8 +5,10 @@
 //!     handles    who made what, and was it freed      alhena check reads the memory, folds equal findings
 //!     requests   buffers in use, their checksums      over ranks, prints them, and ends with 1
 //!     threads    who may call                         compares both ends of each message
-//!     messages   what was sent and received as what    and the accesses of all ranks to each window
+//!     messages   what was sent and received as what    the collectives of each communicator
+//!     collectives  which were called, in which order   and the accesses of all ranks to each window
 //!     windows    who accesses what in which epoch
+//!     watches    what the program loads and stores
 //!       └── findings: rows in shared memory ──►
 //! ```
 //!
@@ -14,12 +16,14 @@
 //! certain: where a check would need data that this process does not have, or a type with holes, nothing is reported.
 
 mod buffers;
+pub mod collectives;
 pub mod findings;
 mod handles;
 pub mod messages;
 mod requests;
 mod site;
 mod threads;
+mod watches;
 pub mod windows;
 
 use std::sync::atomic::Ordering::Relaxed;
@@ -48,6 +52,7 @@ struct State {
     requests: requests::Requests,
     ends: messages::Ends,
     windows: windows::Windows,
+    collectives: collectives::Collectives,
 }
 
 static STATE: Mutex<Option<State>> = Mutex::new(None);
@@ -82,9 +87,17 @@ impl Tool for Checker {
     }
 
     fn enter(&self, call: &Call<'_>) -> usize {
+        let seen = watches::stop();
         let Some(findings) = findings() else { return 0 };
         threads::enter(&findings, call);
-        let given = state().get_or_insert_default().ends.before(call);
+        let mut guard = state();
+        let state = guard.get_or_insert_default();
+        seen.into_iter().for_each(|seen| state.seen(&findings, seen));
+        let given = state.ends.before(call);
+        if state.ends.is_running() {
+            state.collectives.before(call);
+        }
+        drop(guard);
         let win = call
             .function
             .arguments
@@ -105,17 +118,39 @@ impl Tool for Checker {
         let Some(before) = BEFORE.with(|stack| stack.take(word)) else { return };
         let mut guard = state();
         let state = guard.get_or_insert_default();
-        state.ends.after(&findings, call, before.given, code);
-        if code != abi::SUCCESS {
-            return;
+        state.left(&findings, call, before, code);
+        // A call within another one goes back to the library.
+        if word == OUTERMOST && state.ends.is_running() {
+            let places = watches::places(state);
+            drop(guard);
+            watches::start(&findings, places);
         }
-        let is_exposed = |region: &buffers::Region| state.windows.contain(region);
-        state.requests.changed(&findings, call, (&before.requests, before.win), is_exposed);
-        state.windows.changed(&findings, call, before.win);
-        state.handles.changed(call, &before.handles);
+    }
+}
+
+/// The word of a call that is in no other one.
+const OUTERMOST: usize = 1;
+
+impl State {
+    /// A call has ended.
+    fn left(&mut self, findings: &Findings<'_>, call: &Call<'_>, before: Before, code: i32) {
+        self.ends.after(findings, call, before.given, code);
+        if self.ends.is_running() {
+            self.collectives.after(findings, call, code);
+        }
+        if code != abi::SUCCESS {
+            return self.requests.may_have_ended(&before.requests);
+        }
+        let is_exposed = |region: &buffers::Region| self.windows.contain(region);
+        self.requests.changed(findings, call, (&before.requests, before.win), is_exposed);
+        self.windows.changed(findings, call, before.win);
+        if matches!(call.function.name, "MPI_Comm_free" | "MPI_Comm_disconnect") {
+            before.handles.iter().for_each(|&(_, comm)| self.collectives.freed(comm));
+        }
+        self.handles.changed(call, &before.handles);
         if call.function.name == "MPI_Finalize" {
-            state.requests.left(&findings);
-            state.handles.left(&findings);
+            self.requests.left(findings);
+            self.handles.left(findings);
         }
     }
 }

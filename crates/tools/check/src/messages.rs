@@ -90,6 +90,11 @@ impl Ends {
         self.is_running.then(|| self.messages.before(call))
     }
 
+    /// MPI is initialized, and not finalized.
+    pub fn is_running(&self) -> bool {
+        self.is_running
+    }
+
     /// It has ended.
     pub fn after(&mut self, findings: &Findings<'_>, call: &Call<'_>, given: Option<Given>, code: i32) {
         let Ends { messages, channels, doubted, is_running } = self;

@@ -1,6 +1,7 @@
 //! Requests that are open: where they began, and the buffers that they have.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use interpose::{Call, Direction, Kind, Shape};
 
@@ -21,24 +22,39 @@ pub struct Requests {
 struct Open {
     /// The call that made it.
     born: Site,
+    /// The window that it accesses.
+    win: Option<usize>,
     /// The call that started it last; `None`: it is not active.
     started: Option<Site>,
     is_persistent: bool,
+    /// Which start of all it was.
+    start: u64,
+    /// The program may not use its buffers.
+    is_exclusive: bool,
     regions: Vec<Region>,
     /// Of the regions that the library only reads, when it was started.
     checksums: Vec<u64>,
 }
 
 impl Open {
+    fn new(born: Site, win: Option<usize>, is_persistent: bool, regions: Vec<Region>) -> Open {
+        let (started, start, is_exclusive, checksums) = (None, 0, false, Vec::new());
+        Open { born, win, started, is_persistent, start, is_exclusive, regions, checksums }
+    }
+
     /// `is_disturbed`: another operation writes into its buffers, and that is reported.
     fn start(&mut self, by: Site, is_disturbed: bool) {
+        static STARTS: AtomicU64 = AtomicU64::new(0);
         self.started = Some(by);
+        self.start = STARTS.fetch_add(1, Relaxed);
+        self.is_exclusive = true;
         self.checksums = if is_disturbed { Vec::new() } else { self.read().map(Region::checksum).collect() };
     }
 
     /// The call at `site` has completed it.
     fn end(&mut self, findings: &Findings<'_>, site: Site) {
         let Some(started) = self.started.take() else { return };
+        self.is_exclusive = false;
         let now = self.read().map(Region::checksum);
         if now.zip(&self.checksums).any(|(now, before)| now != *before) {
             findings.add(Class::BufferChanged, started, Some(site), [0; 3]);
@@ -47,6 +63,12 @@ impl Open {
 
     fn forget_buffers(&mut self) {
         self.regions.clear();
+        self.give_buffers();
+    }
+
+    /// The operation may be complete: the program may know, and use the buffers.
+    fn give_buffers(&mut self) {
+        self.is_exclusive = false;
         self.checksums.clear();
     }
 
@@ -69,6 +91,16 @@ fn completes_accesses(call: &Call<'_>) -> bool {
         || base.starts_with("Win_unlock")
 }
 
+/// What a call sends and what it receives must be apart; of collectives, the library says so.
+fn look_within(findings: &Findings<'_>, call: &Call<'_>, regions: &[Region]) {
+    if let [one, other] = regions
+        && matches!(call.function.chapter, 3 | 12)
+        && one.conflicts(other)
+    {
+        findings.add(Class::BuffersOverlap, Site::of(call), None, [one.common(other) as u64, 0, 0]);
+    }
+}
+
 impl Requests {
     /// A call was successful; `before`: the requests that it was given, `win`: the window. `is_exposed`: others may write into the
     /// region.
@@ -81,11 +113,16 @@ impl Requests {
     ) {
         let site = Site::of(call);
         if let Some(win) = win.filter(|_| completes_accesses(call)) {
+            if call.function.base() == "Win_free" {
+                self.left_open(findings, win, site);
+            }
             self.complete_accesses(findings, win, site);
         }
         match call.function.base() {
             "Start" | "Startall" => before.iter().for_each(|&request| self.start(findings, request, site)),
             "Request_free" => drop(self.take(before[0])),
+            "Cancel" => self.may_have_ended(before),
+            base if base.starts_with("Request_get_status") => self.may_have_ended(before),
             _ if !before.is_empty() => {
                 for (place, _) in call.completed(before) {
                     self.complete(findings, before[place], site);
@@ -94,14 +131,14 @@ impl Requests {
             _ => {}
         }
         let regions = buffers::of(call);
+        look_within(findings, call, &regions);
         let made =
             call.arguments().find(|(_, it)| it.kind == Kind::Request && it.direction == Direction::Out);
         let Some((place, _)) = made.filter(|(_, it)| it.shape == Shape::One) else {
             let is_disturbed = self.look_at(findings, &regions, site);
             if let Some(win) = win.filter(|_| !regions.is_empty() && self.accesses.len() < MOST) {
                 let is_disturbed = is_disturbed || regions.iter().any(is_exposed);
-                let mut open =
-                    Open { born: site, started: None, is_persistent: false, regions, checksums: Vec::new() };
+                let mut open = Open::new(site, Some(win), false, regions);
                 open.start(site, is_disturbed);
                 self.accesses.push((win, open));
             }
@@ -111,7 +148,7 @@ impl Requests {
         let is_disturbed = !is_persistent && self.look_at(findings, &regions, site);
         let request = call.handle(place);
         if request >= FIRST {
-            let mut open = Open { born: site, started: None, is_persistent, regions, checksums: Vec::new() };
+            let mut open = Open::new(site, win, is_persistent, regions);
             if !is_persistent {
                 open.start(site, is_disturbed);
             }
@@ -120,6 +157,41 @@ impl Requests {
             if same.len() > 1 {
                 same.iter_mut().for_each(Open::forget_buffers);
             }
+        }
+    }
+
+    /// A call has failed, or has told about these requests: some may be complete.
+    pub fn may_have_ended(&mut self, requests: &[usize]) {
+        let same = requests.iter().filter_map(|request| self.open.get(request).map(|_| *request));
+        for request in same.collect::<Vec<_>>() {
+            self.open.get_mut(&request).into_iter().flatten().for_each(Open::give_buffers);
+        }
+    }
+
+    /// The buffers that the program may not use now, with the number of their start: those of the operations that were started first,
+    /// at most so many.
+    pub fn oldest(&self, most: usize) -> Vec<(u64, &[Region])> {
+        let mut oldest: Vec<(u64, &[Region])> = Vec::with_capacity(most + 1);
+        let all = self.open.values().flatten().chain(self.accesses.iter().map(|(_, open)| open));
+        for open in all.filter(|open| open.is_exclusive && open.started.is_some() && !open.regions.is_empty())
+        {
+            let at = oldest.partition_point(|(start, _)| *start < open.start);
+            oldest.insert(at, (open.start, &open.regions));
+            oldest.truncate(most);
+        }
+        oldest
+    }
+
+    /// The program has used a buffer of the operation that was started as number `start`, unless that has ended meanwhile.
+    pub fn used(&mut self, findings: &Findings<'_>, start: u64, is_written: bool, by: Site) {
+        let all = self.open.values_mut().flatten().chain(self.accesses.iter_mut().map(|(_, open)| open));
+        let mut found = all.filter(|open| open.start == start && open.is_exclusive);
+        if let Some(open) = found.next()
+            && let Some(started) = open.started
+        {
+            let class = if is_written { Class::BufferUsed } else { Class::BufferStored };
+            findings.add(class, started, Some(by), [0; 3]);
+            open.give_buffers();
         }
     }
 
@@ -161,9 +233,20 @@ impl Requests {
         is_disturbed
     }
 
+    /// The window is freed: its accesses must be complete (MPI-5.0 section 12.2.6).
+    fn left_open(&self, findings: &Findings<'_>, win: usize, site: Site) {
+        for (_, open) in self.accesses.iter().filter(|(of, _)| *of == win) {
+            findings.add(Class::WindowEpoch, open.born, Some(site), [0; 3]);
+        }
+    }
+
     fn complete_accesses(&mut self, findings: &Findings<'_>, win: usize, site: Site) {
         for (_, mut open) in self.accesses.extract_if(.., |(of, _)| *of == win) {
             open.end(findings, site);
+        }
+        // Those with a request are complete at this process, too.
+        for open in self.open.values_mut().flatten().filter(|open| open.win == Some(win)) {
+            open.give_buffers();
         }
     }
 

@@ -11,9 +11,9 @@
 //! - both lie in epochs of shared locks, after the same collective of the whole job, and since then neither process has called
 //!   anything by which it could have learned that the other one is done.
 //!
-//! What a program loads and stores is not seen, but for the buffers of its calls.
+//! What a program loads and stores is seen at a few places of its windows ([`crate::watches`]), and in the buffers of its calls.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::atomic::AtomicU64;
 
@@ -22,7 +22,7 @@ use interpose::shared::{self, Table};
 use interpose::{Call, Kind, ask};
 
 use crate::buffers::{self, Region};
-use crate::findings::{CallPlace, Class, Finding, Findings, at};
+use crate::findings::{CallPlace, Class, Finding, Findings, WORDS, at};
 use crate::messages::{self, MESSAGES};
 use crate::site::Site;
 
@@ -52,6 +52,11 @@ const ACCUMULATE: u64 = 3;
 /// A call of the target that reads its window's memory, or writes it.
 const READ: u64 = 4;
 const WRITE: u64 = 5;
+/// A load or store of the target, of some of the bytes; one after which they were others.
+const TOUCH: u64 = 6;
+const CHANGE: u64 = 7;
+/// Such rows at most.
+const MOST_TOUCHES: usize = 256;
 
 /// Operations of the standard.
 const REPLACE: u64 = abi::REPLACE.0 as u64;
@@ -71,6 +76,16 @@ pub struct Windows {
     collectives: u64,
     /// Since the last of them, this process may have learned what others did.
     is_informed: bool,
+    /// What the program has loaded and stored by itself, and where.
+    touches: HashSet<(Epoch, usize, usize, bool)>,
+}
+
+/// The time between two changes of what is known of a window: its name, epoch and step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Epoch {
+    name: u64,
+    epoch: u64,
+    step: u64,
 }
 
 struct Window {
@@ -82,6 +97,12 @@ struct Window {
     /// Ranks that are locked, and whether for this process alone; `None`: all ranks.
     locked: HashMap<Option<i64>, bool>,
     is_started: bool,
+    /// An epoch of fences began, if accesses follow; the process has called nothing since that may separate them from the fence.
+    may_be_open: bool,
+    /// The last lock.
+    lock: Option<Site>,
+    /// An access by a lock between two fences, and the lock.
+    locked_access: Option<(Site, Site)>,
 }
 
 impl Windows {
@@ -108,11 +129,50 @@ impl Windows {
         let Some(window) = win.and_then(|win| self.all.get_mut(&win)) else {
             return self.used(findings, call, &buffers::of(call));
         };
-        window.synchronized(call);
+        window.synchronized(findings, call);
         if call.function.place("target_disp").is_some() {
             let (collectives, is_informed) = (self.collectives, self.is_informed);
             window.accessed(findings, call, SHARED | collectives, is_informed);
             self.used(findings, call, &buffers::of(call));
+        }
+    }
+
+    /// Windows of which this process may not use the memory as it likes now.
+    pub fn exposed(&self) -> impl Iterator<Item = (Epoch, &Region)> {
+        self.all.values().filter_map(|window| Some((self.epoch_of(window)?, &window.memory)))
+    }
+
+    /// The epoch of loads and stores of the window's own memory, if it is known.
+    fn epoch_of(&self, window: &Window) -> Option<Epoch> {
+        let is_locked = !window.locked.is_empty() && window.locked.values().all(|is_alone| !is_alone);
+        let epoch = match () {
+            () if window.is_fenced() => FENCED | window.fences,
+            () if is_locked && !self.is_informed => SHARED | self.collectives,
+            () => return None,
+        };
+        Some(Epoch { name: window.name, epoch, step: window.step })
+    }
+
+    /// The program has loaded or stored some of these bytes in this epoch; `is_changed`: they are others now.
+    pub fn touched(
+        &mut self,
+        findings: &Findings<'_>,
+        epoch: Epoch,
+        bytes: &Region,
+        is_changed: bool,
+        by: Site,
+    ) {
+        let window = self.all.values().find(|window| window.name == epoch.name);
+        let Some(window) = window.filter(|window| self.epoch_of(window) == Some(epoch)) else { return };
+        let first = bytes.begin.wrapping_sub(window.memory.begin) as u64;
+        if self.touches.len() < MOST_TOUCHES
+            && self.touches.insert((epoch, bytes.begin, by.address, is_changed))
+        {
+            let what = if is_changed { CHANGE } else { TOUCH };
+            let own = ask::comm_rank(ask::COMM_WORLD) as u64;
+            let Epoch { name, epoch, step } = epoch;
+            let row = [ACCESS, name, own, what, first, 0, bytes.length as u64, epoch, step];
+            append(findings, row.into_iter().chain(findings.place(by)));
         }
     }
 
@@ -129,6 +189,7 @@ impl Windows {
         {
             self.collectives += 1;
             self.is_informed = false;
+            self.close_fences();
             return;
         }
         let tells_nothing = match call.function.chapter {
@@ -141,7 +202,17 @@ impl Windows {
             },
             _ => false,
         };
-        self.is_informed |= !tells_nothing;
+        if !tells_nothing {
+            self.is_informed = true;
+            if call.function.chapter != 12 {
+                self.close_fences();
+            }
+        }
+    }
+
+    /// Programs change from fences to locks after a barrier, say, and see the last fence as the end of its epochs.
+    fn close_fences(&mut self) {
+        self.all.values_mut().for_each(|window| window.may_be_open = false);
     }
 
     fn made(&mut self, findings: &Findings<'_>, call: &Call<'_>) {
@@ -166,6 +237,9 @@ impl Windows {
             step: 0,
             locked: HashMap::new(),
             is_started: false,
+            may_be_open: false,
+            lock: None,
+            locked_access: None,
         };
         self.all.insert(call.handle(win), window);
     }
@@ -197,10 +271,25 @@ impl Window {
         self.fences > 0 && self.locked.is_empty() && !self.is_started
     }
 
-    fn synchronized(&mut self, call: &Call<'_>) {
+    /// Epochs of locks and of fences must not overlap (MPI-5.0 section 12.5).
+    fn fenced(&mut self, findings: &Findings<'_>, call: &Call<'_>) {
+        let assert = call.function.place("assert").map_or(0, |place| call.number_at(place)) as i32;
+        if let Some((access, lock)) = self.locked_access.take()
+            && assert & abi::MODE_NOPRECEDE == 0
+        {
+            findings.add(Class::WindowEpoch, access, Some(lock), [0; 3]);
+        }
+        self.fences += 1;
+        self.may_be_open = assert & abi::MODE_NOSUCCEED == 0;
+    }
+
+    fn synchronized(&mut self, findings: &Findings<'_>, call: &Call<'_>) {
+        if call.function.base().starts_with("Win_lock") {
+            self.lock = Some(Site::of(call));
+        }
         let rank = call.function.place("rank").map(|place| call.number_at(place));
         match call.function.base() {
-            "Win_fence" => self.fences += 1,
+            "Win_fence" => self.fenced(findings, call),
             "Win_lock" => drop(self.locked.insert(rank, !is_shared_lock(call))),
             "Win_lock_all" => drop(self.locked.insert(None, false)),
             "Win_unlock" | "Win_unlock_all" => drop(self.locked.remove(&rank)),
@@ -215,6 +304,8 @@ impl Window {
     /// An access to the memory of a target.
     fn accessed(&mut self, findings: &Findings<'_>, call: &Call<'_>, shared: u64, is_informed: bool) {
         let (function, base) = (call.function, call.function.base());
+        let lock = self.lock.filter(|_| self.may_be_open && !self.locked.is_empty());
+        self.locked_access = self.locked_access.or(lock.map(|lock| (Site::of(call), lock)));
         let number = |name: &str| function.place(name).map(|place| call.number_at(place));
         let word = |name: &str| function.place(name).map(|place| call.word(place));
         let what = match base {
@@ -251,9 +342,13 @@ fn is_shared_lock(call: &Call<'_>) -> bool {
 
 /// Where data of so many of a datatype begin and how long they are, if they are one piece.
 fn dense(datatype: usize, count: i64) -> Option<(i64, u64)> {
-    let (size, (_, extent)) = (ask::type_size(datatype), ask::type_extent(datatype));
+    let size = ask::type_size(datatype);
+    if size <= 0 {
+        return None;
+    }
+    let (_, extent) = ask::type_extent(datatype);
     let (first, length) = ask::type_true_extent(datatype);
-    let is_dense = size > 0 && count > 0 && size == length && (count == 1 || extent == size);
+    let is_dense = count > 0 && size == length && (count == 1 || extent == size);
     is_dense.then(|| Some((first, u64::try_from(size.checked_mul(count)?).ok()?))).flatten()
 }
 
@@ -286,7 +381,7 @@ pub fn compare(all: &[(u32, Vec<AtomicU64>)]) -> Vec<(u32, Finding)> {
     let modules: HashMap<u32, _> = all.iter().map(|(rank, words)| (*rank, shared::modules(words))).collect();
     let access = |(origin, row): (u32, Vec<u64>)| {
         let target = row[TARGET] as u32;
-        let is_own = matches!(row[WHAT], READ | WRITE);
+        let is_own = matches!(row[WHAT], READ | WRITE | TOUCH | CHANGE);
         let unit = if is_own { 1 } else { *units.get(&(target, row[NAME]))? };
         let first = (row[FIRST] as i64).checked_mul(unit)?.checked_add(row[OFFSET] as i64)?;
         let bytes = first..first.checked_add_unsigned(row[LENGTH])?;
@@ -306,12 +401,23 @@ pub fn compare(all: &[(u32, Vec<AtomicU64>)]) -> Vec<(u32, Finding)> {
             false => same && one.epoch != 0,
         }
     };
+    // Of ranks that have made more, some are not there.
+    let is_whole = all.iter().all(|(_, words)| words.len() >= WORDS && ACCESSES.len(words) < ACCESSES.rows);
     let mut found = Vec::new();
     for accesses in by_target.values() {
+        // Bytes that nobody else writes were changed by the process itself.
+        let changes_itself = |one: &Access| {
+            is_whole && !accesses.iter().any(|other| other.is_by_call_that_writes() && one.has_common(other))
+        };
         for (index, other) in accesses.iter().enumerate() {
             for one in
                 accesses[..index].iter().filter(|one| one.conflicts(other) && is_concurrent(one, other))
             {
+                let change = [one, other].into_iter().find(|one| one.what == CHANGE);
+                let is_got = [one, other].iter().any(|one| one.what == GET);
+                if is_got && change.is_some_and(|change| !changes_itself(change)) {
+                    continue;
+                }
                 let bytes = one.bytes.end.min(other.bytes.end) - one.bytes.start.max(other.bytes.start);
                 let numbers = [bytes as u64, other.target.into(), 0];
                 let (at, place) = (other.place.clone(), one.place.clone());
@@ -328,17 +434,32 @@ impl Access {
         self.what & 0xff == ACCUMULATE
     }
 
+    /// Whether both use some byte.
+    fn has_common(&self, other: &Access) -> bool {
+        self.bytes.start < other.bytes.end && other.bytes.start < self.bytes.end
+    }
+
+    fn is_by_call_that_writes(&self) -> bool {
+        !matches!(self.what, GET | READ | TOUCH | CHANGE)
+    }
+
     /// Whether both use some byte, so that the order matters.
     fn conflicts(&self, other: &Access) -> bool {
-        let is_apart = self.bytes.end <= other.bytes.start || other.bytes.end <= self.bytes.start;
         let (one, two) = (self.what & 0xff, other.what & 0xff);
-        let is_own = |what: u64| what == READ || what == WRITE;
-        if is_apart || (is_own(one) && is_own(two)) {
+        let is_own = |what: u64| matches!(what, READ | WRITE | TOUCH | CHANGE);
+        // Which bytes a load or store has used is not known: it has if the other one uses all.
+        let has_all_of = |one: &Access, other: &Access| {
+            !matches!(other.what, TOUCH | CHANGE)
+                || (one.bytes.start <= other.bytes.start && other.bytes.end <= one.bytes.end)
+        };
+        let is_common = self.has_common(other) && has_all_of(self, other) && has_all_of(other, self);
+        if !is_common || (is_own(one) && is_own(two)) {
             return false;
         }
         let op = |what: u64| what >> 16 & 0xffff;
-        let reads =
-            |what: u64| matches!(what & 0xff, GET | READ) || what & 0xff == ACCUMULATE && op(what) == NO_OP;
+        let reads = |what: u64| {
+            matches!(what & 0xff, GET | READ | TOUCH) || what & 0xff == ACCUMULATE && op(what) == NO_OP
+        };
         if one != ACCUMULATE || two != ACCUMULATE {
             return !(reads(self.what) && reads(other.what));
         }
@@ -380,10 +501,18 @@ mod tests {
             (sum, replaces, false),
             (sum, sum | 7 << 32, true),
             (PUT, looks, true),
+            (GET, TOUCH, false),
+            (PUT, TOUCH, true),
+            (sum, TOUCH, true),
+            (GET, CHANGE, true),
+            (CHANGE, TOUCH, false),
         ] {
             assert_eq!(one(what).conflicts(&one(other)), conflicts, "{what:x} {other:x}");
             assert_eq!(one(other).conflicts(&one(what)), conflicts, "{other:x} {what:x}");
         }
         assert!(!one(PUT).conflicts(&access(1, PUT, 4..8, FENCED)));
+        // Some of its bytes are not those of a load or store.
+        assert!(!one(PUT).conflicts(&access(1, TOUCH, 0..8, FENCED)));
+        assert!(access(1, PUT, 0..12, FENCED).conflicts(&access(1, TOUCH, 4..12, FENCED)));
     }
 }

@@ -27,6 +27,9 @@ struct Findings {
     /// Ranks that were looked at, of so many.
     ranks: u32,
     size: u32,
+    /// Why loads and stores were not watched at some rank.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    not_watched: Option<String>,
     findings: Vec<Folded>,
 }
 
@@ -73,6 +76,9 @@ enum Error {
     NoRank,
 }
 
+/// In place of a call's name.
+const LOAD_OR_STORE: &str = "a load or store";
+
 /// The exit code where something was found.
 const FOUND: i32 = 1;
 
@@ -109,12 +115,16 @@ fn collect(memory: &Path, ranks: u32) -> Result<Findings, Error> {
     let of_rank = |(rank, words): &(u32, Vec<_>)| Some((*rank, findings::read(words)?));
     let mut found: Vec<(u32, Vec<Finding>)> = all.iter().filter_map(of_rank).collect();
     let compared = check::messages::compare(&all).into_iter().chain(check::windows::compare(&all));
+    let compared = compared.chain(check::collectives::compare(&all));
     for (rank, finding) in compared {
         if let Some((_, findings)) = found.iter_mut().find(|(other, _)| *other == rank) {
             findings.push(finding);
         }
     }
-    Ok(Findings { ranks: all.len() as u32, size: ranks, findings: fold(&found, &mut Resolver::new()) })
+    let not_watched = all.iter().find_map(|(_, words)| findings::not_watched(words));
+    let not_watched = not_watched.map(|error| error.to_string());
+    let findings = fold(&found, &mut Resolver::new());
+    Ok(Findings { ranks: all.len() as u32, size: ranks, not_watched, findings })
 }
 
 /// Equal findings of several ranks are one.
@@ -146,7 +156,7 @@ fn call(resolver: &mut Resolver, place: &findings::CallPlace) -> Call {
     let found = resolver.call(Path::new(&module.path), &module.build_id, place.offset);
     let source = found.source();
     Call {
-        call: FUNCTIONS[place.function].name.to_owned(),
+        call: FUNCTIONS.get(place.function).map_or(LOAD_OR_STORE, |function| function.name).to_owned(),
         place: found.to_string(),
         file: source.and_then(|frame| frame.file.clone()),
         line: source.and_then(|frame| frame.line),
@@ -184,7 +194,13 @@ fn text(all: &Findings, exit_code: u8) -> String {
             if one.count > one.ranks.len() as u64 { format!(", {} times", one.count) } else { String::new() };
         format!("  {}: {} [{}{times}]\n", one.class, one.text, ranks(&one.ranks))
     };
-    head + &all.findings.iter().map(line).collect::<String>()
+    let not_watched = all.not_watched.iter().map(|seen| {
+        format!(
+            "  loads and stores in buffers and windows are not watched\n    seen: perf_event_open: {seen}\n    next: look at \
+             /proc/sys/kernel/perf_event_paranoid (at most 2), and whether a debugger uses the watchpoints\n"
+        )
+    });
+    head + &all.findings.iter().map(line).chain(not_watched).collect::<String>()
 }
 
 /// `rank 3`, `ranks 0-2,5`.
