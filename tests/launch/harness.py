@@ -1,6 +1,7 @@
 """Running jobs and judging what they did."""
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,11 @@ REFUSE = os.path.join(work, "refuse")
 # A launcher like ssh, whose other hosts are this one.
 STUB = os.path.join(work, "stub")
 failures = 0
+
+# nohup, or a shell that starts the tests in the background, has all that they start ignore these.
+for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+    if signal.getsignal(number) == signal.SIG_IGN:
+        signal.signal(number, signal.SIG_DFL)
 
 
 class Skip(Exception):
