@@ -216,9 +216,9 @@ impl Requests {
         }
     }
 
-    /// Whether a call uses memory that an active request has.
+    /// Whether a call uses memory that active requests have: one finding, however many they are.
     fn look_at(&mut self, findings: &Findings<'_>, regions: &[Region], site: Site) -> bool {
-        let mut is_disturbed = false;
+        let mut oldest: Option<(u64, Site, [u64; 3])> = None;
         for open in self.open.values_mut().flatten().chain(self.accesses.iter_mut().map(|(_, open)| open)) {
             let Some(started) = open.started else { continue };
             let pairs = regions.iter().flat_map(|one| open.regions.iter().map(move |other| (one, other)));
@@ -226,11 +226,15 @@ impl Requests {
                 continue;
             };
             let numbers = [one.common(other) as u64, one.is_written.into(), other.is_written.into()];
-            findings.add(Class::BufferOverlap, site, Some(started), numbers);
             open.checksums.clear();
-            is_disturbed = true;
+            if oldest.is_none_or(|(start, ..)| open.start < start) {
+                oldest = Some((open.start, started, numbers));
+            }
         }
-        is_disturbed
+        if let Some((_, started, numbers)) = oldest {
+            findings.add(Class::BufferOverlap, site, Some(started), numbers);
+        }
+        oldest.is_some()
     }
 
     /// The window is freed: its accesses must be complete (MPI-5.0 section 12.2.6).
