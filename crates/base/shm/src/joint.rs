@@ -132,19 +132,21 @@ impl Control {
         self.failed.store(chunk as u32 + 1, Ordering::Release);
     }
 
-    /// Receiver: how many chunks the owner has pushed, and the one it could not push.
-    pub fn progress(&self, generation: Generation) -> (u64, Option<u64>) {
+    /// Receiver: how many chunks the owner has pushed, and the one it could not push. `None`: it has ended this use, and pushes no more.
+    pub fn progress(&self, generation: Generation) -> Option<(u64, Option<u64>)> {
         // Pairs with the Release in `pushed`; what the kernel wrote for the owner is ordered by its system call.
         let pushed = self.pushed.load(Ordering::Acquire);
-        let count = if pushed >> GENERATION == u64::from(generation) { pushed & LOW } else { 0 };
         let failed = self.failed.load(Ordering::Acquire);
-        (count, failed.checked_sub(1).map(u64::from))
+        let is_current = pushed >> GENERATION == u64::from(generation);
+        is_current.then(|| (pushed & LOW, failed.checked_sub(1).map(u64::from)))
     }
 
     /// Receiver: ends claiming; the chunks that were claimed by then, or `None` when the owner has ended the use.
     pub fn close(&self, generation: Generation) -> Option<u64> {
         let base = u64::from(generation) << GENERATION;
-        let before = self.cursor.swap(base | CLOSED, Ordering::AcqRel);
-        (before >> GENERATION == u64::from(generation)).then_some(before & LOW)
+        // What the next use of the block has begun stays.
+        let closed = |seen: u64| (seen >> GENERATION == u64::from(generation)).then_some(base | CLOSED);
+        let before = self.cursor.fetch_update(Ordering::AcqRel, Ordering::Relaxed, closed);
+        before.ok().map(|before| before & LOW)
     }
 }

@@ -404,6 +404,6 @@ fn chunks_of_a_joint_copy_are_claimed_once() {
         }
         let (taken, claimed) = receiver.join().unwrap();
         assert_eq!((taken + pushed, claimed), (2, Some(2)));
-        assert_eq!(control.progress(1), (pushed, None));
+        assert_eq!(control.progress(1), Some((pushed, None)));
     });
 }

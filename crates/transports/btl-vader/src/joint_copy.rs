@@ -227,7 +227,9 @@ impl Share {
         if let Some(chunk) = self.control.claim(self.generation, chunks) {
             return CopyProgress::Pull(chunk);
         }
-        let (pushed, failed) = self.control.progress(self.generation);
+        let Some((pushed, failed)) = self.control.progress(self.generation) else {
+            return CopyProgress::Ended;
+        };
         if let Some(chunk) = failed
             && !self.repaired
             && chunk < chunks
@@ -263,7 +265,8 @@ impl Share {
         let ours = self.pulled + 1;
         let mut polls = 0u32;
         loop {
-            let (pushed, failed) = self.control.progress(self.generation);
+            // A use that the owner has ended has no push under way.
+            let Some((pushed, failed)) = self.control.progress(self.generation) else { return };
             if ours + pushed + u64::from(failed.is_some()) >= claimed {
                 return;
             }
@@ -289,5 +292,57 @@ impl Vader {
     /// Wakes the owner of memory that is being copied, so that it helps.
     pub(crate) fn wake_owner(&self, local: u32) {
         ring(self.links[local as usize].doorbell);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const JOB: Job = Job { target: 7, offset: 0, len: 30, chunk: 10, receiver: 3 };
+
+    /// A share that is open and whose first chunk the owner has claimed.
+    fn share(control: &'static Control) -> Share {
+        control.prepare(1);
+        let mut share = Share::new(control, 1, JOB);
+        assert_eq!(share.step(|| false, || {}), CopyProgress::Pull(0));
+        share.pulled();
+        assert_eq!(control.claim(1, 3), Some(1));
+        share
+    }
+
+    fn control() -> &'static Control {
+        Box::leak(Box::default())
+    }
+
+    #[test]
+    fn a_receiver_waits_for_no_owner_that_has_ended_the_use() {
+        let control = control();
+        let mut share = share(control);
+        assert_eq!(share.step(|| false, || {}), CopyProgress::Pull(2));
+        share.pulled();
+        assert_eq!(share.step(|| false, || {}), CopyProgress::Wait);
+        control.prepare(2);
+        assert_eq!(share.step(|| false, || {}), CopyProgress::Ended);
+    }
+
+    #[test]
+    fn a_receiver_that_gives_up_late_leaves_the_next_use_alone() {
+        let control = control();
+        let mut share = share(control);
+        control.prepare(2);
+        share.give_up(|| false);
+        let mut next = Share::new(control, 2, JOB);
+        assert_eq!(next.step(|| false, || {}), CopyProgress::Pull(0));
+    }
+
+    #[test]
+    fn the_wait_for_an_owner_that_is_dead_ends() {
+        let mut share = share(control());
+        assert_eq!(share.step(|| true, || {}), CopyProgress::Pull(2));
+        share.pulled();
+        let steps = std::iter::repeat_with(|| share.step(|| true, || {}));
+        let last = steps.take(2 * POLLS_PER_CHECK as usize).find(|step| *step != CopyProgress::Wait);
+        assert_eq!(last, Some(CopyProgress::Lost));
     }
 }
