@@ -92,6 +92,8 @@ struct Client {
     in_barrier: bool,
     /// It has failed, and the job goes on.
     has_failed: bool,
+    /// It has been in a barrier that has ended: all have what it put before.
+    is_wired: bool,
     /// Our own library is there, which gets a table.
     wants_table: bool,
     /// Inside a message of several lines (`mcmd=spawn` up to `endcmd`).
@@ -107,6 +109,7 @@ impl Server {
             app,
             in_barrier: false,
             has_failed: false,
+            is_wired: false,
             wants_table: false,
             in_spawn: false,
         };
@@ -141,6 +144,7 @@ impl Server {
             if !std::mem::take(&mut self.ranks[rank].in_barrier) {
                 continue;
             }
+            self.ranks[rank].is_wired = true;
             self.missing += usize::from(self.ranks[rank].has_failed);
             match (std::mem::take(&mut self.ranks[rank].wants_table), table.is_empty()) {
                 (false, _) => self.reply(rank, "cmd=barrier_out rc=0".to_owned()),
@@ -193,8 +197,20 @@ impl Server {
         self.ranks.iter().any(|client| client.phase == Phase::Waiting || client.in_barrier)
     }
 
+    /// Whether no rank is on its way through `MPI_Init`: each has got what the others had put there, or has finalized MPI.
+    pub fn is_wired(&self) -> bool {
+        let alone = self.ranks.len() == 1 && self.fresh.is_none();
+        self.ranks.iter().all(|client| match client.phase {
+            Phase::Silent | Phase::Waiting => false,
+            // One that is alone has no barrier.
+            Phase::Active => client.is_wired || alone,
+            Phase::Finalized => true,
+        })
+    }
+
     /// All ranks wait, and their programs begin: nothing of the programs that ran before in their places is left.
     pub fn begin(&mut self) {
+        self.ranks.iter_mut().for_each(|client| client.is_wired = false);
         self.kvs.retain(|key, _| key == MAPPING);
         self.fresh.iter_mut().for_each(Vec::clear);
         self.record = Record::default();
@@ -466,6 +482,22 @@ mod tests {
         assert_eq!(std::mem::take(&mut server.outbox).len(), 1);
         assert_eq!(say(&mut server, 0, "cmd=barrier_in").len(), 1);
         assert_eq!(server.announce(1), [0]);
+    }
+
+    #[test]
+    fn ranks_are_wired_up_once_their_first_barrier_is_over() {
+        let mut server = server(2);
+        assert!(!server.is_wired(), "none is there");
+        for rank in 0..2 {
+            server.job_record(rank, "");
+            assert!(!server.is_wired());
+        }
+        say(&mut server, 0, "cmd=barrier_in\n");
+        assert!(!server.is_wired());
+        say(&mut server, 1, "cmd=barrier_in\n");
+        assert!(server.is_wired());
+        server.begin();
+        assert!(!server.is_wired(), "the next programs in their places have their own");
     }
 
     #[test]

@@ -11,17 +11,13 @@ use super::Proxy;
 use pmi::server::Phase;
 
 impl Proxy {
-    /// Whether the job goes on although this has happened to a rank of this host: once all ranks are wired up, and nothing but the
-    /// end of its process counts.
+    /// Whether the job goes on although this has happened to a rank of this host: once all ranks are wired up, since no rank reaches
+    /// one that has ended before, and nothing but the end of its process counts.
     pub(super) fn may_go_on_without(&self, rank: usize, failure: &Failure) -> bool {
-        let is_wired = || {
-            (0..self.ranks.len())
-                .all(|rank| !matches!(self.server.phase(rank), Phase::Silent | Phase::Waiting))
-        };
         self.job.spec.survives
             && matches!(failure, Failure::Killed(_) | Failure::ExitedInMpi(_))
             && self.ranks[rank].is_over()
-            && is_wired()
+            && self.server.is_wired()
     }
 
     /// Reports the failure of a rank, and has all others informed.
