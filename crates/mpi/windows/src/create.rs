@@ -196,6 +196,7 @@ fn agree(t: &mut Token, part: Part, info: abi::Info, comm: abi::Comm, inner: abi
         exposure: Exposure::new(all.len()),
         spare_ranks: Vec::new(),
         exposed_to: Vec::new(),
+        fruitless: 0,
         reported_ends: 0,
         flushes: 0,
         stored: false,
@@ -460,8 +461,7 @@ pub fn free(t: &mut Token, win: &mut abi::Win) -> Result<()> {
     let is_whole = {
         let state = t.lock();
         let window = WINDOWS.get(&state.tables).get(*win)?;
-        let is_whole =
-            state.check_whole(window.comm).is_ok() && !(state.failures.survives && window.has_any_ended());
+        let is_whole = state.check_whole(window.comm).is_ok() && !window.is_given_up(state.failures.survives);
         if is_whole {
             window.epochs.may_free()?;
         }

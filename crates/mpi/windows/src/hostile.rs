@@ -70,6 +70,7 @@ impl Process {
             exposure: Exposure::new(RANKS as usize),
             spare_ranks: Vec::new(),
             exposed_to: Vec::new(),
+            fruitless: 0,
             reported_ends: 0,
             flushes: 0,
             stored: false,

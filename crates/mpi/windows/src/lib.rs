@@ -166,6 +166,8 @@ pub struct Window {
     pub spare_ranks: Vec<u32>,
     /// The ranks that this process has posted for last.
     pub exposed_to: Vec<u32>,
+    /// Calls of `MPI_Win_test` that have found the exposure epoch open, since processes were looked for.
+    pub fruitless: u32,
     /// Ranks that had ended when `alhena_notices` reported that last.
     pub reported_ends: usize,
     /// Flushes of memory that this process maps.
