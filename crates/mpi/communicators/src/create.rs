@@ -176,12 +176,12 @@ pub(crate) fn over_group(
     })
 }
 
-/// The tag of a group's messages in a borrowed context. Where the job goes on after failures the group is a part of it: messages of
-/// a making that has failed are no others', since the group of the next one under the program's tag is without the dead.
+/// The tag of a group's messages in a borrowed context. Where the job goes on after failures, and where several jobs are in it, of which
+/// one may, the group is a part of it: messages of a making that has failed are no others', since the group of the next one under the
+/// program's tag is without the dead.
 fn tag_of_group(state: &State, group: &Group, tag: i32) -> i32 {
-    // Processes of another job may belong to one that does not go on.
     let is_own = |&peer: &u32| peer < state.p2p.peers().own_size();
-    if !state.failures.survives || !group.members().iter().all(is_own) {
+    if !state.failures.survives && group.members().iter().all(is_own) {
         return tag;
     }
     tag ^ (Party::of(&identities(state, group.members())).word() >> 33) as i32
