@@ -1,7 +1,7 @@
 //! Areas for collectives on one node: slots that their owner publishes and every member may read, without messages.
 //!
 //! ```text
-//!   directory   one entry per area: members that hold it, and the epoch from which it may be used
+//!   directory   one entry per area: how many hold it and which, and the epoch from which it may be used
 //!   slots       (ranks + 1) x SLOTS   epoch and up to SHORT bytes each; the last group is the release flag
 //!   wanting     MOST_RANKS / 64       a bit for each process that waits for room and may sleep
 //!   counters    DEPTH                 processes that arrived in an epoch
@@ -78,26 +78,54 @@ pub struct Word(AtomicU64);
 pub struct Entry {
     members: AtomicU32,
     base: AtomicU64,
+    /// A bit for each of them, by its place on the node.
+    holders: [AtomicU64; HOLDER_WORDS],
 }
+
+const HOLDER_WORDS: usize = MOST_RANKS.div_ceil(u64::BITS as usize);
 
 // SAFETY: a slot's payload is written by its owner before the epoch is published and only copied by others after
 // they saw the epoch; a peer that breaks the rules changes values, nothing else.
 unsafe impl Sync for Slot {}
 
 impl Entry {
-    /// Takes a free area for `members` processes; the epoch after which they count.
-    pub fn claim(&self, members: u32) -> Option<u64> {
+    /// Takes a free area for the processes at `places` of the node, each given once and below [`MOST_RANKS`]; the epoch after which
+    /// they count.
+    pub fn claim(&self, places: &[u32]) -> Option<u64> {
+        let members = places.len() as u32;
         // Acquire: pairs with the Release of the last holder, whose base is seen then.
         self.members.compare_exchange(0, members, Ordering::Acquire, Ordering::Relaxed).ok()?;
+        for &place in places {
+            let (word, bit) = self.holder(place);
+            word.fetch_or(bit, Ordering::Relaxed);
+        }
         Some(self.base.load(Ordering::Relaxed))
     }
 
-    /// One member has finished with the area, its last epoch being `epoch`.
-    pub fn release(&self, epoch: u64) {
+    /// The member at `place` has finished with the area, and no epoch is in use of which more than [`SLOTS`] come after `epoch`. The
+    /// member says so itself, or any process that has seen that it is dead; the first of them counts.
+    pub fn release(&self, place: u32, epoch: u64) {
         self.base.fetch_max(epoch + SLOTS as u64, Ordering::Relaxed);
-        // A member count that a peer has spoilt must not wrap.
-        let less = |members: u32| members.checked_sub(1);
-        let _ = self.members.fetch_update(Ordering::Release, Ordering::Relaxed, less);
+        let (word, bit) = self.holder(place);
+        if word.fetch_and(!bit, Ordering::Relaxed) & bit != 0 {
+            // A member count that a peer has spoilt must not wrap.
+            let less = |members: u32| members.checked_sub(1);
+            let _ = self.members.fetch_update(Ordering::Release, Ordering::Relaxed, less);
+        }
+    }
+
+    /// The places of the members that hold the area.
+    pub fn holders(&self) -> impl Iterator<Item = u32> {
+        let places = 0..MOST_RANKS as u32;
+        places.filter(|&place| {
+            let (word, bit) = self.holder(place);
+            word.load(Ordering::Relaxed) & bit != 0
+        })
+    }
+
+    fn holder(&self, place: u32) -> (&AtomicU64, u64) {
+        let (word, bit) = (place / u64::BITS, place % u64::BITS);
+        (&self.holders[word as usize % HOLDER_WORDS], 1 << bit)
     }
 }
 
@@ -170,6 +198,14 @@ pub struct Memory {
 }
 
 impl Memory {
+    /// The last epoch that any of its processes has retired, of those that hold it and those before: what they have published is of
+    /// at most [`SLOTS`] epochs after it.
+    pub fn last_retired(&self) -> u64 {
+        let members = self.words[MEMBERS..].chunks_exact(OF_MEMBER);
+        let retired = members.map(|words| words[Tells::Retired as usize].0.load(Ordering::Acquire));
+        retired.max().unwrap_or(0)
+    }
+
     /// Forgets those that have arrived in epochs that did not end: of a communicator that was revoked, or one of whose processes
     /// failed. For the process that has claimed the area, before others learn of it.
     pub fn clear_arrivals(&self) {

@@ -361,15 +361,36 @@ fn a_record_is_of_one_call() {
     });
 }
 
+/// A dead member's part in an area is given back once, whoever sees that it is dead.
+#[test]
+fn a_dead_member_is_released_once() {
+    use shm::area::Entry;
+    model(|| {
+        let entry: &'static Entry = Box::leak(Box::default());
+        assert_eq!(entry.claim(&[0, 1, 2]), Some(0));
+        let releases = [(0, 5), (2, 4)].map(|(own, epoch)| {
+            thread::spawn(move || {
+                entry.release(1, epoch);
+                entry.release(own, epoch);
+            })
+        });
+        releases.into_iter().for_each(|release| release.join().unwrap());
+        assert!(entry.claim(&[0, 2]).is_some());
+        entry.release(1, 7);
+        assert!(entry.claim(&[0]).is_none(), "it is none of those that hold it now");
+    });
+}
+
 /// Members leave an area in any order; the next one that takes it begins after all their epochs.
 #[test]
 fn an_area_begins_after_its_last_members() {
     use shm::area::{Entry, SLOTS};
     model(|| {
         let entry: &'static Entry = Box::leak(Box::default());
-        assert_eq!(entry.claim(2), Some(0));
-        let members = [5, 9].map(|epoch| thread::spawn(move || entry.release(epoch)));
-        if let Some(base) = entry.claim(1) {
+        assert_eq!(entry.claim(&[0, 70]), Some(0));
+        let members =
+            [(0, 5), (70, 9)].map(|(place, epoch)| thread::spawn(move || entry.release(place, epoch)));
+        if let Some(base) = entry.claim(&[1]) {
             assert_eq!(base, 9 + SLOTS as u64);
         }
         for member in members {

@@ -1,6 +1,7 @@
 //! Which communicators have a shared area: those whose processes are on one node.
 
 use abi::Result;
+use btl::Peer;
 use node::AreaName;
 
 use super::kept;
@@ -15,11 +16,11 @@ pub fn open_world_area(state: &mut State) {
 }
 
 fn open_area(state: &mut State, comm: abi::Comm, name: AreaName) {
-    let me = btl::Peer(state.me());
+    let me = Peer(state.me());
     let State { tables, comms, node, params, .. } = state;
     let Ok(comm) = comms.get_mut(comm) else { return };
     let node = node.as_ref().filter(|_| params.tuned.areas);
-    let members: Vec<btl::Peer> = comm.addressed().iter().map(|&peer| btl::Peer(peer)).collect();
+    let members: Vec<Peer> = comm.addressed().iter().map(|&peer| Peer(peer)).collect();
     if members.len() > 1 {
         let kept = kept::of(tables, comm);
         kept.area = node.and_then(|node| node.area(name, &members, me)).map(Box::new);
@@ -41,6 +42,15 @@ fn inherit_vote(state: &mut State, comm: abi::Comm, of: abi::Comm) -> Result<()>
     Ok(())
 }
 
+/// An area for the members of a communicator, if one is free.
+fn claim(state: &State, members: &[Peer]) -> Option<AreaName> {
+    let node = state.node.as_ref()?;
+    if state.failures.any {
+        node.release_areas_of_the_dead();
+    }
+    node.claim_area(members)
+}
+
 /// Gives a new communicator an area, if its processes are on one node and one is free. All of them call this, and all or
 /// none of them know an intra-communicator `of`, to which they belong.
 pub fn share(t: &mut Token, comm: abi::Comm, of: Option<abi::Comm>) -> Result<()> {
@@ -50,9 +60,10 @@ pub fn share(t: &mut Token, comm: abi::Comm, of: Option<abi::Comm>) -> Result<()
         if !may_share(&state, found) {
             return Ok(());
         }
-        (found.rank == 0).then(|| found.size())
+        let members = || found.addressed().iter().map(|&peer| Peer(peer)).collect::<Vec<_>>();
+        (found.rank == 0).then(members)
     };
-    let claimed = leads.and_then(|size| t.lock().node.as_ref().and_then(|node| node.claim_area(size)));
+    let claimed = leads.and_then(|members| claim(&t.lock(), &members));
     let mut words = claimed.map_or([0, 0], |name| [name.number as u64, name.base]);
     super::share_words(t, comm, 0, &mut words)?;
     if words[0] != 0 {

@@ -46,13 +46,24 @@ pub struct AreaName {
 }
 
 impl Node {
-    /// Takes a free area for `members` processes. One of them calls this and sends the others its name; the area of
+    /// Takes a free area for `members`, all of this node. One of them calls this and sends the others its name; the area of
     /// all ranks of the node is the first and needs no claim, see [`Node::area`].
-    pub fn claim_area(&self, members: u32) -> Option<AreaName> {
+    pub fn claim_area(&self, members: &[Peer]) -> Option<AreaName> {
+        let places: Vec<u32> = members.iter().map(|&peer| self.place_of(peer)).collect::<Option<_>>()?;
         let mut directory = self.segment.area_directory().iter().enumerate().skip(1);
         let claimed =
-            directory.find_map(|(number, entry)| entry.claim(members).map(|base| AreaName { number, base }));
+            directory.find_map(|(number, entry)| entry.claim(&places).map(|base| AreaName { number, base }));
         claimed.inspect(|name| self.segment.area(name.number).clear_arrivals())
+    }
+
+    /// Gives back what dead processes hold of the areas. Others may do the same, and those that live go on.
+    pub fn release_areas_of_the_dead(&self) {
+        for (number, entry) in self.segment.area_directory().iter().enumerate().skip(1) {
+            let is_dead = |place: &u32| (*place as usize) < self.members.len() && self.has_ended_at(*place);
+            entry.holders().filter(is_dead).for_each(|place| {
+                entry.release(place, self.segment.area(number).last_retired());
+            });
+        }
     }
 
     /// The area by its name, for `members`, this process among them; `None` if one is not on this node, or
@@ -277,7 +288,7 @@ fn ring_one(doorbells: &[&'static Doorbell], member: usize) {
 impl Drop for NodeArea {
     fn drop(&mut self) {
         if let AreaMemory::Segment(entry) = self.place {
-            entry.release(self.next);
+            entry.release(self.node.me, self.next);
         }
         self.node.made_areas.fetch_sub(self.made, Ordering::Relaxed);
     }

@@ -10,12 +10,13 @@ use std::time::{Duration, Instant};
 
 use btl::Peer;
 use mem::UserMem;
-use node::{Attach, Node, NodeParams, SegmentTicket, SharedSegment, TakeError};
+use node::{AreaName, Attach, Node, NodeParams, SegmentTicket, SharedSegment, TakeError};
 use platform::memory_file::MemoryFile;
+use shm::area::{Owner, SLOTS};
 use shm::{Layout, Shape, SharedMemory};
 
 fn main() {
-    let cases: [(&str, usize, Case); 11] = [
+    let cases: [(&str, usize, Case); 12] = [
         ("three processes share memory that one of them makes", 3, memory_is_shared),
         ("memory outlives its maker", 3, memory_outlives_its_maker),
         ("a maker that was killed is noticed", 2, a_killed_maker_is_noticed),
@@ -26,6 +27,7 @@ fn main() {
         ("places that no rank gave are refused", 2, places_that_no_rank_gave_are_refused),
         ("places that were given are not given again", 2, places_are_given_once),
         ("an end is seen whatever the process id is by now", 3, an_end_is_seen),
+        ("areas that a dead process has held are free once the others have left them", 3, areas_of_the_dead),
         ("memory is not copied from who has another number", 2, copies_need_the_number),
     ];
     let results: Vec<bool> = cases.into_iter().map(|(name, count, case)| run(name, count, case)).collect();
@@ -330,6 +332,50 @@ fn an_end_is_seen(p: &Process) {
     kill(p.pids[0]);
     assert!(node.has_ended(Peer(0)) && !node.has_ended(Peer(1)));
     p.board[WORDS].store(1, Ordering::SeqCst);
+}
+
+/// Each area is claimed for all; the last process dies in them.
+fn areas_of_the_dead(p: &Process) {
+    let all = [Peer(0), Peer(1), Peer(2)];
+    let claim = || p.node.claim_area(&all);
+    let free = p.node.segment().area_directory().len() - 1;
+    if p.rank == 2 {
+        p.meet_all(1);
+        let name = AreaName { number: 1, base: p.read::<1>()[0] };
+        let mut area = p.node.area(name, &all, Peer(2)).unwrap();
+        // As far ahead of the others as it can be.
+        let last = area.take_epochs(SLOTS as u64) + SLOTS as u64 - 1;
+        area.slots().publish(Owner::Member(2), last, &[1]);
+        std::mem::forget(area);
+        p.meet_all(2);
+        return wait_until(|| false);
+    }
+    if p.rank == 0 {
+        let names: Vec<AreaName> = std::iter::from_fn(claim).collect();
+        assert!(names.len() == free && free > 0);
+        p.write([names[0].base]);
+        p.meet_all(1);
+        let held: Vec<_> = names.iter().map(|&name| p.node.area(name, &all, Peer(0)).unwrap()).collect();
+        p.meet_all(2);
+        p.meet(3, 1);
+        p.node.release_areas_of_the_dead();
+        assert_eq!(claim(), None, "one that lives holds them all");
+        drop(held);
+        let again: Vec<AreaName> = std::iter::from_fn(claim).collect();
+        assert_eq!(again.len(), free);
+        let mut area = p.node.area(again[0], &all, Peer(0)).unwrap();
+        let first = area.take_epoch();
+        assert!((0..SLOTS as u64).all(|later| !area.slots().carries(Owner::Member(2), first + later)));
+    } else {
+        p.meet_all(1);
+        let bases = p.read::<1>();
+        let names = (1..=free).map(|number| AreaName { number, base: bases[0] });
+        let held: Vec<_> = names.map(|name| p.node.area(name, &all, Peer(1)).unwrap()).collect();
+        p.meet_all(2);
+        kill(p.pids[2]);
+        drop(held);
+        p.meet(3, 1);
+    }
 }
 
 /// The number by which a process is known is another one: its memory is read no more, as when its id is another process's.
