@@ -93,6 +93,7 @@ static void pairs(void)
         wide.value = i * size + rank;
         wide.index = 3 * (i * size + rank);
         MPI_Accumulate(&wide, 1, MPI_LONG_DOUBLE_INT, 0, 512, 1, MPI_LONG_DOUBLE_INT, MPI_MAXLOC, win);
+        MPI_Win_flush_local(0, win);
     }
     MPI_Win_flush(0, win);
     MPI_Barrier(MPI_COMM_WORLD);
