@@ -61,13 +61,24 @@ impl<S: Stream> Burst<S> {
     pub(crate) fn next(&mut self, to: u32) -> bool {
         self.messages = if self.to == to { self.messages + 1 } else { 1 };
         self.to = to;
-        self.messages > AT_ONCE && self.most > 0
+        self.messages > AT_ONCE && self.most > 0 && (self.releaser.is_some() || self.has_releaser_now())
     }
 
-    /// Keeps a message, which `write` adds to those before it; whether there are enough to leave.
+    /// Starts the thread. Where the system refuses, nothing is ever kept.
+    #[cold]
+    fn has_releaser_now(&mut self) -> bool {
+        self.releaser = Releaser::start().ok();
+        if self.releaser.is_none() {
+            self.most = 0;
+        }
+        self.releaser.is_some()
+    }
+
+    /// Keeps a message, which `write` adds to those before it; whether there are enough to leave. Only where [`Burst::next`] has
+    /// said that it may.
     pub(crate) fn keep(&mut self, stream: &Arc<S>, write: impl FnOnce(&mut Vec<u8>)) -> bool {
         self.keeps = true;
-        self.releaser.get_or_insert_with(Releaser::new).keep(stream, write) >= self.most
+        self.releaser.as_ref().expect("messages may be kept").keep(stream, write) >= self.most
     }
 
     /// Whether messages are kept: all, or to this peer.
@@ -114,14 +125,13 @@ struct Kept<S> {
 }
 
 impl<S: Stream> Releaser<S> {
-    fn new() -> Releaser<S> {
+    fn start() -> io::Result<Releaser<S>> {
         let kept =
             Kept { bytes: Vec::new(), to: Weak::new(), until: Instant::now(), sleeps: false, ends: false };
         let shared = Arc::new(Shared { kept: Mutex::new(kept), woken: Condvar::new() });
         let its = Arc::clone(&shared);
-        // Without a thread what is kept leaves with the next call that polls.
-        let _ = platform::thread::start("alhena-tcp", move || its.run());
-        Releaser(shared)
+        platform::thread::start("alhena-tcp", move || its.run())?;
+        Ok(Releaser(shared))
     }
 
     /// Keeps what `write` adds; how many bytes that are in all.
@@ -244,6 +254,7 @@ mod tests {
         assert_eq!([(); 4].map(|()| burst.next(2)), [false, false, false, true]);
         burst.end();
         assert!(!burst.next(2));
+        assert_eq!([(); 4].map(|()| burst.next(2)), [false, false, false, true]);
         let socket = Arc::default();
         assert!(!burst.keep(&socket, |bytes| bytes.extend([1; MOST - 1])));
         assert!(burst.keeps(Some(2)) && burst.keeps(None) && !burst.keeps(Some(3)));
