@@ -61,24 +61,21 @@ impl<S: Stream> Burst<S> {
     pub(crate) fn next(&mut self, to: u32) -> bool {
         self.messages = if self.to == to { self.messages + 1 } else { 1 };
         self.to = to;
-        self.messages > AT_ONCE && self.most > 0 && (self.releaser.is_some() || self.has_releaser_now())
+        self.messages > AT_ONCE && self.most > 0
     }
 
-    /// Starts the thread. Where the system refuses, nothing is ever kept.
-    #[cold]
-    fn has_releaser_now(&mut self) -> bool {
-        self.releaser = Releaser::start().ok();
+    /// Keeps a message, which `write` adds to those before it; whether there are enough to leave. `None`: the system has no thread
+    /// that could send it, and nothing is ever kept.
+    pub(crate) fn keep(&mut self, stream: &Arc<S>, write: impl FnOnce(&mut Vec<u8>)) -> Option<bool> {
         if self.releaser.is_none() {
-            self.most = 0;
+            self.releaser = Releaser::start().ok();
         }
-        self.releaser.is_some()
-    }
-
-    /// Keeps a message, which `write` adds to those before it; whether there are enough to leave. Only where [`Burst::next`] has
-    /// said that it may.
-    pub(crate) fn keep(&mut self, stream: &Arc<S>, write: impl FnOnce(&mut Vec<u8>)) -> bool {
+        let Some(releaser) = &self.releaser else {
+            self.most = 0;
+            return None;
+        };
         self.keeps = true;
-        self.releaser.as_ref().expect("messages may be kept").keep(stream, write) >= self.most
+        Some(releaser.keep(stream, write) >= self.most)
     }
 
     /// Whether messages are kept: all, or to this peer.
@@ -241,7 +238,7 @@ mod tests {
     fn send(burst: &mut Burst<Socket>, socket: &Arc<Socket>, byte: u8) {
         if !burst.next(0) {
             socket.0.lock().unwrap().push(byte);
-        } else if burst.keep(socket, |bytes| bytes.push(byte)) {
+        } else if burst.keep(socket, |bytes| bytes.push(byte)) == Some(true) {
             end(burst, socket);
         }
     }
@@ -256,7 +253,7 @@ mod tests {
         assert!(!burst.next(2));
         assert_eq!([(); 4].map(|()| burst.next(2)), [false, false, false, true]);
         let socket = Arc::default();
-        assert!(!burst.keep(&socket, |bytes| bytes.extend([1; MOST - 1])));
+        assert_eq!(burst.keep(&socket, |bytes| bytes.extend([1; MOST - 1])), Some(false));
         assert!(burst.keeps(Some(2)) && burst.keeps(None) && !burst.keeps(Some(3)));
         assert!(burst.is_before(3) && !burst.is_before(2));
         let mut none = Burst::<Socket>::new(0);

@@ -65,7 +65,8 @@ impl Tcp {
         }
         let Some((_, socket)) = Tcp::socket_of(conversation, &mut self.network) else { return false };
         let Some(stream) = socket.plain() else { return false };
-        let are_enough = self.burst.keep(stream, |bytes| write_message(bytes, header, payload));
+        let kept = self.burst.keep(stream, |bytes| write_message(bytes, header, payload));
+        let Some(are_enough) = kept else { return false };
         if are_enough {
             self.send_kept();
         }
