@@ -148,6 +148,13 @@ fn is_written(call: &Call<'_>, argument: &Argument) -> bool {
 
 /// `count` of a datatype, the extent of `first` of them behind the address, if they are one piece.
 fn region(address: usize, datatype: usize, first: i64, count: i64, is_written: bool) -> Option<Region> {
+    let (offset, length) = piece(datatype, first, count)?;
+    let begin = usize::try_from((address as i64).checked_add(offset)?).ok()?;
+    Some(Region { begin, length, is_written })
+}
+
+/// Where `count` of a datatype begin, the extent of `first` of them behind an address, and how long they are, if they are one piece.
+pub fn piece(datatype: usize, first: i64, count: i64) -> Option<(i64, usize)> {
     let size = ask::type_size(datatype);
     // No datatype has a size of 0, and no bounds that may be asked about.
     if count <= 0 || size <= 0 {
@@ -157,12 +164,8 @@ fn region(address: usize, datatype: usize, first: i64, count: i64, is_written: b
     if size != true_extent || (count > 1 && extent != size) {
         return None;
     }
-    let begin = (address as i64).checked_add(offset)?.checked_add(first.checked_mul(extent)?)?;
-    Some(Region {
-        begin: usize::try_from(begin).ok()?,
-        length: usize::try_from(count.checked_mul(size)?).ok()?,
-        is_written,
-    })
+    let begin = offset.checked_add(first.checked_mul(extent)?)?;
+    Some((begin, usize::try_from(count.checked_mul(size)?).ok()?))
 }
 
 #[cfg(test)]

@@ -91,7 +91,7 @@ fn completes_accesses(call: &Call<'_>) -> bool {
         || base.starts_with("Win_unlock")
 }
 
-/// What a call sends and what it receives must be apart; of collectives, the library says so.
+/// What a call sends and what it receives must be apart; of collectives, the library reports that itself.
 fn look_within(findings: &Findings<'_>, call: &Call<'_>, regions: &[Region]) {
     if let [one, other] = regions
         && matches!(call.function.chapter, 3 | 12)

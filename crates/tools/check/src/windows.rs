@@ -319,7 +319,8 @@ impl Window {
             target.and_then(|(rank, win)| groups::of(win, Kind::Win).in_job(rank).map(|job| (rank, job)));
         let datatype = word("target_datatype").or_else(|| word("datatype"));
         let (Some((rank, target)), Some(datatype)) = (target, datatype) else { return };
-        let Some((offset, length)) = dense(datatype, number("target_count").unwrap_or(1)) else { return };
+        let count = number("target_count").unwrap_or(1);
+        let Some((offset, length)) = buffers::piece(datatype, 0, count) else { return };
         let epoch = match self.locked.get(&Some(rank)).or_else(|| self.locked.get(&None)) {
             Some(true) => 0,
             Some(false) if is_informed => 0,
@@ -331,25 +332,14 @@ impl Window {
         let basic = ask::signature(datatype).map_or(0, |words| words[2]) & 0xffff;
         let what = if what == ACCUMULATE { what | op << 16 | basic << 32 } else { what };
         let first = number("target_disp").unwrap_or(0) as u64;
-        let row = [ACCESS, self.name, target.into(), what, first, offset as u64, length, epoch, self.step];
+        let row =
+            [ACCESS, self.name, target.into(), what, first, offset as u64, length as u64, epoch, self.step];
         append(findings, row.into_iter().chain(findings.place(Site::of(call))));
     }
 }
 
 fn is_shared_lock(call: &Call<'_>) -> bool {
     call.function.place("lock_type").is_some_and(|place| call.number_at(place) == i64::from(abi::LOCK_SHARED))
-}
-
-/// Where data of so many of a datatype begin and how long they are, if they are one piece.
-fn dense(datatype: usize, count: i64) -> Option<(i64, u64)> {
-    let size = ask::type_size(datatype);
-    if size <= 0 {
-        return None;
-    }
-    let (_, extent) = ask::type_extent(datatype);
-    let (first, length) = ask::type_true_extent(datatype);
-    let is_dense = count > 0 && size == length && (count == 1 || extent == size);
-    is_dense.then(|| Some((first, u64::try_from(size.checked_mul(count)?).ok()?))).flatten()
 }
 
 fn append(findings: &Findings<'_>, values: impl Iterator<Item = u64>) {
@@ -405,7 +395,7 @@ pub fn compare(all: &[(u32, Vec<AtomicU64>)]) -> Vec<(u32, Finding)> {
     let is_whole = all.iter().all(|(_, words)| words.len() >= WORDS && ACCESSES.len(words) < ACCESSES.rows);
     let mut found = Vec::new();
     for accesses in by_target.values() {
-        // Bytes that nobody else writes were changed by the process itself.
+        // Bytes that no other process writes were changed by the process itself.
         let changes_itself = |one: &Access| {
             is_whole && !accesses.iter().any(|other| other.is_by_call_that_writes() && one.has_common(other))
         };
