@@ -5,7 +5,7 @@
 //! function runs. So error handlers may throw C++ exceptions through it, and a debugger sees the program behind it. A call that
 //! no tool sees here has not even that frame: it is a jump.
 //!
-//! What a processor brings: the macro `entries` and the common entry.
+//! What a processor brings: the macro `entry` and the common entry.
 
 #[cfg(target_arch = "aarch64")]
 #[path = "entry/aarch64.rs"]
@@ -14,7 +14,13 @@ mod processor;
 #[path = "entry/x86_64.rs"]
 mod processor;
 
-use processor::entries;
+use processor::entry;
+
+macro_rules! entries {
+    ($export:tt $add:expr; $($number:literal $name:ident ($($type:ident)*))*) => { $(
+        entry! { $export [$number + $add] $name }
+    )* };
+}
 
 /// What programs call.
 mod exported {

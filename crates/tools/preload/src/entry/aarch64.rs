@@ -9,8 +9,8 @@
 //!   below        copies of arguments 9, 10, … for the library's function
 //! ```
 
-macro_rules! entries {
-    (@ [$($export:tt)*] [$number:expr] $name:ident) => {
+macro_rules! entry {
+    ([$($export:tt)*] [$number:expr] $name:ident) => {
         #[unsafe(naked)]
         $($export)*
         pub(super) unsafe extern "C" fn $name() -> i32 {
@@ -24,11 +24,8 @@ macro_rules! entries {
             )
         }
     };
-    ($export:tt $add:expr; $($number:literal $name:ident ($($type:ident)*))*) => { $(
-        entries! { @ $export [$number + $add] $name }
-    )* };
 }
-pub(super) use entries;
+pub(super) use entry;
 
 /// Arguments 1 to 8 as the caller gave them, or as the tools have changed them.
 macro_rules! arguments {

@@ -9,19 +9,16 @@
 //!   below        copies of arguments 7, 8, … for the library's function
 //! ```
 
-macro_rules! entries {
-    (@ [$($export:tt)*] [$number:expr] $name:ident) => {
+macro_rules! entry {
+    ([$($export:tt)*] [$number:expr] $name:ident) => {
         #[unsafe(naked)]
         $($export)*
         pub(super) unsafe extern "C" fn $name() -> i32 {
             core::arch::naked_asm!("mov eax, {number}", "jmp {common}", number = const $number, common = sym $crate::entry::processor::common)
         }
     };
-    ($export:tt $add:expr; $($number:literal $name:ident ($($type:ident)*))*) => { $(
-        entries! { @ $export [$number + $add] $name }
-    )* };
 }
-pub(super) use entries;
+pub(super) use entry;
 
 /// Arguments 1 to 6 as the caller gave them; a variadic function gets no vector arguments.
 macro_rules! arguments {
