@@ -103,7 +103,7 @@ impl Entry {
     }
 
     /// The member at `place` has finished with the area, and no epoch is in use of which more than [`SLOTS`] come after `epoch`. The
-    /// member says so itself, or any process that has seen that it is dead; the first of them counts.
+    /// member calls this itself, or any process that has seen that it is dead; the first call counts.
     pub fn release(&self, place: u32, epoch: u64) {
         self.base.fetch_max(epoch + SLOTS as u64, Ordering::Relaxed);
         let (word, bit) = self.holder(place);

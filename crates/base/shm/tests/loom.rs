@@ -361,7 +361,7 @@ fn a_record_is_of_one_call() {
     });
 }
 
-/// A dead member's part in an area is given back once, whoever sees that it is dead.
+/// A dead member's part in an area is given back once, however many processes see that it is dead.
 #[test]
 fn a_dead_member_is_released_once() {
     use shm::area::Entry;
