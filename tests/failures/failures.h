@@ -58,4 +58,25 @@ static inline void all_good(MPI_Comm comm, int good, const char *name) {
     check_failures += !all;
 }
 
+/* The name of the server's port, once it is in the file. */
+static inline void find_port(const char *path, char *port) {
+    FILE *file;
+    struct timespec moment = {0, 1000000};
+    while (!(file = fopen(path, "r")))
+        nanosleep(&moment, NULL);
+    if (fscanf(file, "%1023s", port) != 1)
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    fclose(file);
+}
+
+/* Puts it there. */
+static inline void give_port(const char *path, const char *port) {
+    char other[4096];
+    snprintf(other, sizeof other, "%s.new", path);
+    FILE *file = fopen(other, "w");
+    fprintf(file, "%s\n", port);
+    fclose(file);
+    rename(other, path);
+}
+
 #endif

@@ -5,27 +5,6 @@
  *        mpiexec -with-ft ulfm -n N jobs client FILE SEED
  */
 #include "failures.h"
-#include <stdio.h>
-
-/* The name of the server's port, once it is in the file. */
-static void find_port(const char *path, char *port) {
-    FILE *file;
-    struct timespec moment = {0, 1000000};
-    while (!(file = fopen(path, "r")))
-        nanosleep(&moment, NULL);
-    if (fscanf(file, "%1023s", port) != 1)
-        MPI_Abort(MPI_COMM_WORLD, 2);
-    fclose(file);
-}
-
-static void give_port(const char *path, const char *port) {
-    char other[4096];
-    snprintf(other, sizeof other, "%s.new", path);
-    FILE *file = fopen(other, "w");
-    fprintf(file, "%s\n", port);
-    fclose(file);
-    rename(other, path);
-}
 
 /* What the groups do once they have met. */
 static int talk(MPI_Comm inter) {

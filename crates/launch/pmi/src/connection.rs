@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use connect::{Session, Urgent};
 
-use crate::protocol::FAILED;
+use crate::failed::Failed;
 use crate::wire::{Line, LineBuffer};
 use crate::{Error, scm};
 
@@ -19,8 +19,8 @@ pub(crate) struct Connection {
     input: LineBuffer,
     /// Descriptors that came with messages and were not taken yet.
     descriptors: VecDeque<OwnedFd>,
-    /// Ranks that have failed, of which the server has informed this process beside its answers.
-    failed: Vec<u32>,
+    /// What has failed, of which the server has informed this process beside its answers.
+    failed: Vec<Failed>,
     /// What protects a connection that crosses a network.
     channel: Option<Box<Channel>>,
 }
@@ -117,8 +117,8 @@ impl Connection {
             match self.input.next_line() {
                 Ok(Some(bytes)) => {
                     let text = std::str::from_utf8(bytes).map_err(|_| Error::protocol(step, "not text"))?;
-                    match failed_rank(text) {
-                        Some(rank) => self.failed.push(rank),
+                    match Failed::parse(Line::from_text(text)) {
+                        Some(failed) => self.failed.push(failed),
                         None => return Ok(Reply(text.to_owned())),
                     }
                 }
@@ -128,14 +128,15 @@ impl Connection {
         }
     }
 
-    /// Ranks of which the server has informed this process that they have failed, since the last call, in the order of its words. Does
-    /// not wait. Nothing may be asked of the server meanwhile.
-    pub(crate) fn take_failed(&mut self) -> Vec<u32> {
+    /// What the server has informed this process of that has failed, since the last call, in the order of its words. Does not wait.
+    /// Nothing may be asked of the server meanwhile.
+    pub(crate) fn take_failed(&mut self) -> Vec<Failed> {
         let socket = self.socket.as_raw_fd();
         let is_readable = || platform::descriptor::wait_readable(socket, Some(Duration::ZERO));
         while is_readable() && self.fill("failures").is_ok() {}
         while let Ok(Some(bytes)) = self.input.next_line() {
-            self.failed.extend(std::str::from_utf8(bytes).ok().and_then(failed_rank));
+            let text = std::str::from_utf8(bytes).ok();
+            self.failed.extend(text.and_then(|text| Failed::parse(Line::from_text(text))));
         }
         std::mem::take(&mut self.failed)
     }
@@ -209,12 +210,6 @@ impl AsRawFd for Connection {
     fn as_raw_fd(&self) -> RawFd {
         self.socket.as_raw_fd()
     }
-}
-
-/// The rank of a line about a failure.
-fn failed_rank(line: &str) -> Option<u32> {
-    let line = Line::from_text(line);
-    if line.command() == FAILED { line.number("rank") } else { None }
 }
 
 /// The inode of `fd` if it is an open socket.

@@ -6,6 +6,7 @@ use platform::memory_file::MemoryFile as Segment;
 
 use crate::Error;
 use crate::abort::Abort;
+use crate::failed::Failed;
 use crate::foreign::{Foreign, Whose};
 use crate::lost::Suspicions;
 use crate::native::Native;
@@ -210,9 +211,9 @@ impl Job {
         }
     }
 
-    /// Ranks that have failed, as far as the launcher has informed this process since the last call, in the order in which it informs
-    /// all; none while another thread waits in a fence.
-    pub fn take_failed(&mut self) -> Vec<u32> {
+    /// What has failed, as far as the launcher has informed this process since the last call, in the order in which it informs all;
+    /// nothing while another thread waits in a fence.
+    pub fn take_failed(&mut self) -> Vec<Failed> {
         match &mut self.service {
             Service::Native(native) => native.connection.take_failed(),
             _ => Vec::new(),

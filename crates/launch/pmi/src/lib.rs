@@ -33,6 +33,7 @@ mod abort;
 mod affinity;
 mod connection;
 mod error;
+mod failed;
 mod foreign;
 mod handover;
 mod hello;
@@ -64,6 +65,7 @@ pub mod wireup;
 
 pub use abort::{Abort, exit_status};
 pub use error::Error;
+pub use failed::Failed;
 pub use job::{Fence, Job};
 pub use join::SegmentBytes;
 pub use native::kvs_name;

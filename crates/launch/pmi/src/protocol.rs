@@ -36,7 +36,8 @@ pub(crate) const SUSPECT: &str = "alhena_suspect";
 /// A rank does not reach another one any more, which has not said goodbye: `rank=`. Not answered. In a job that goes on without ranks that
 /// fail, the launcher ends that one.
 pub(crate) const ACCUSE: &str = "alhena_accuse";
-/// A rank of the job has failed: `rank=`. From the launcher, at any time, in a job that goes on then.
+/// A process has failed: `rank=` of the job, or of another one, `job=`, that is connected with it; without `rank=` all of that one. From the
+/// launcher, at any time, in a job that goes on then.
 pub const FAILED: &str = "alhena_failed";
 /// Another job is to be started: the socket by which its mpiexec gets the order comes along ([`crate::launch`]). Not answered.
 pub(crate) const LAUNCH: &str = "alhena_launch";

@@ -7,10 +7,9 @@ use std::collections::HashMap;
 
 use crate::wireup::{self, Record};
 
+use crate::failed::Failed;
 use crate::lost::Suspicion;
-use crate::protocol::{
-    ACCUSE, FAILED, FENCE, HELLO, JOB, LAUNCH, PROTOCOL, PUT, REPORT, STATE, SUSPECT, TABLE,
-};
+use crate::protocol::{ACCUSE, FENCE, HELLO, JOB, LAUNCH, PROTOCOL, PUT, REPORT, STATE, SUSPECT, TABLE};
 use crate::wire::{Line, MAX_KEY, MAX_KVS_NAME, MAX_VALUE, escape, unescape};
 
 /// How far a rank has come.
@@ -76,8 +75,8 @@ pub struct Server {
     in_barrier: usize,
     /// Ranks that have failed and are in no barrier: none waits for them.
     missing: usize,
-    /// Ranks of the job that have failed, in the order in which all are informed.
-    failed: Vec<u32>,
+    /// What has failed, in the order in which all are informed.
+    failed: Vec<Failed>,
     /// Replies that are to be sent: rank and text.
     pub outbox: Vec<(usize, String)>,
     /// What our own ranks get at the end of a barrier, and which of them.
@@ -220,7 +219,7 @@ impl Server {
     pub fn job_record(&mut self, rank: usize, body: &str) -> String {
         self.ranks[rank].phase = Phase::Active;
         for failed in self.failed.clone() {
-            self.reply(rank, failure(failed));
+            self.reply(rank, failed.line());
         }
         format!("cmd={JOB} rc=0 bytes={}\n{body}", body.len())
     }
@@ -374,19 +373,19 @@ impl Server {
         self.end_barrier()
     }
 
-    /// Informs the ranks of this host that are inside MPI that a rank of the job has failed; which they are. Those that are about to
-    /// be learn of it with their job record.
-    pub fn announce(&mut self, failed: u32) -> Vec<usize> {
+    /// Informs the ranks of this host that are inside MPI of a failure; which they are. Those that are about to be learn of it with their
+    /// job record.
+    pub fn announce(&mut self, failed: Failed) -> Vec<usize> {
         self.failed.push(failed);
         let active = |rank: &usize| self.ranks[*rank].phase == Phase::Active;
         let informed: Vec<usize> = (0..self.ranks.len()).filter(active).collect();
-        informed.iter().for_each(|&rank| self.reply(rank, failure(failed)));
+        informed.iter().for_each(|&rank| self.reply(rank, failed.line()));
         informed
     }
 
-    /// Whether it was announced that a rank of the job has failed.
-    pub fn knows_failed(&self, rank: u32) -> bool {
-        self.failed.contains(&rank)
+    /// Whether a failure was announced.
+    pub fn has_announced(&self, failed: Failed) -> bool {
+        self.failed.contains(&failed)
     }
 
     fn end_barrier(&mut self) -> Event {
@@ -446,14 +445,10 @@ impl Services {
     }
 }
 
-/// The line about a rank that has failed.
-fn failure(rank: u32) -> String {
-    format!("cmd={FAILED} rank={rank}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::FAILED;
     use proptest::prelude::*;
 
     fn server(size: usize) -> Server {
@@ -481,7 +476,7 @@ mod tests {
         server.has_failed(1);
         assert_eq!(std::mem::take(&mut server.outbox).len(), 1);
         assert_eq!(say(&mut server, 0, "cmd=barrier_in").len(), 1);
-        assert_eq!(server.announce(1), [0]);
+        assert_eq!(server.announce(Failed::Rank(1)), [0]);
     }
 
     #[test]
@@ -507,7 +502,7 @@ mod tests {
         for rank in 0..2 {
             say(&mut server, rank, &format!("cmd={HELLO} protocol={PROTOCOL}"));
         }
-        assert!(server.all_wait() && server.announce(7).is_empty() && server.outbox.is_empty());
+        assert!(server.all_wait() && server.announce(Failed::Rank(7)).is_empty() && server.outbox.is_empty());
         server.begin();
         for rank in 0..2 {
             server.job_record(rank, "");

@@ -1,10 +1,21 @@
-//! What the watching mpiexec process and the proxy send each other. One message is one packet.
+//! What the watching mpiexec process and the proxy send each other, and mpiexecs of jobs of which one has spawned the other. One message
+//! is one packet.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use pmi::scm;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+use crate::far_failure::FarFailure;
+
+/// The other process may take so long until it has room for a packet.
+const PATIENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+/// Bytes of a packet: what it is, a number, a job.
+const LENGTH: usize = 13;
+/// In the place of a rank: all of the job.
+const ALL: i32 = -1;
 
 /// A message; all but [`Message::SegmentWanted`] and [`Message::Launch`] go to the proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +31,10 @@ pub enum Message {
     SegmentWanted,
     /// To mpiexec: a rank wants another job started; the socket of its mpiexec comes along.
     Launch,
+    /// From a spawned job's mpiexec: the number of its job.
+    Begun(u64),
+    /// Between mpiexecs, to mpiexec and to the proxy: this has failed.
+    Failed(FarFailure),
 }
 
 /// What was there to receive.
@@ -35,7 +50,7 @@ pub enum Received {
 
 /// Receives the next message.
 pub fn receive(from: impl AsFd) -> Received {
-    let mut bytes = [0; 5];
+    let mut bytes = [0; LENGTH];
     match scm::receive(from.as_fd(), &mut bytes) {
         Ok(received) if received.bytes == 0 => Received::End,
         Ok(received) => match Message::decode(bytes) {
@@ -61,25 +76,43 @@ impl Message {
 
     /// [`Message::send`] with a descriptor.
     pub fn send_with(self, to: impl AsFd, descriptor: Option<BorrowedFd<'_>>) -> io::Result<()> {
-        let (kind, number) = match self {
-            Message::SegmentReady => (0u8, 0),
-            Message::SegmentFailed(errno) => (1, errno),
-            Message::Signal(signal) => (2, signal),
-            Message::SegmentWanted => (3, 0),
-            Message::Launch => (4, 0),
+        let (kind, number, job) = match self {
+            Message::SegmentReady => (0u8, 0, 0),
+            Message::SegmentFailed(errno) => (1, errno, 0),
+            Message::Signal(signal) => (2, signal, 0),
+            Message::SegmentWanted => (3, 0, 0),
+            Message::Launch => (4, 0, 0),
+            Message::Begun(job) => (5, 0, job),
+            Message::Failed(FarFailure { job, rank }) => (6, rank.map_or(ALL, |rank| rank as i32), job),
         };
-        let [a, b, c, d] = number.to_le_bytes();
-        scm::send(to.as_fd(), &[kind, a, b, c, d], descriptor.as_slice()).map(drop)
+        let mut bytes = [0; LENGTH];
+        bytes[0] = kind;
+        bytes[1..5].copy_from_slice(&i32::to_le_bytes(number));
+        bytes[5..].copy_from_slice(&u64::to_le_bytes(job));
+        scm::send(to.as_fd(), &bytes, descriptor.as_slice()).map(drop)
     }
 
-    fn decode([kind, a, b, c, d]: [u8; 5]) -> Option<Message> {
-        let number = i32::from_le_bytes([a, b, c, d]);
+    /// As [`Message::send`], and waits for room, if not for long.
+    pub fn send_patiently(self, to: impl AsFd) -> io::Result<()> {
+        match self.send(&to) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                poll(&mut [PollFd::new(&to, PollFlags::OUT)], Some(&PATIENCE))?;
+                self.send(to)
+            }
+            outcome => outcome,
+        }
+    }
+
+    fn decode([kind, a, b, c, d, job @ ..]: [u8; LENGTH]) -> Option<Message> {
+        let (number, job) = (i32::from_le_bytes([a, b, c, d]), u64::from_le_bytes(job));
         match kind {
             0 => Some(Message::SegmentReady),
             1 => Some(Message::SegmentFailed(number)),
             2 => Some(Message::Signal(number)),
             3 => Some(Message::SegmentWanted),
             4 => Some(Message::Launch),
+            5 => Some(Message::Begun(job)),
+            6 => Some(Message::Failed(FarFailure { job, rank: (number != ALL).then_some(number as u32) })),
             _ => None,
         }
     }
@@ -93,11 +126,13 @@ mod tests {
     fn messages_arrive_one_by_one() {
         let (ours, theirs) = pair().unwrap();
         Message::SegmentReady.send_with(&ours, Some(ours.as_fd())).unwrap();
-        for message in [Message::SegmentFailed(12), Message::Signal(-1)] {
+        let failed = |rank| Message::Failed(FarFailure { job: u64::MAX, rank });
+        let sent = [Message::SegmentFailed(12), Message::Signal(-1), failed(Some(3)), failed(None)];
+        for message in sent {
             message.send(&ours).unwrap();
         }
         for (expected, has_descriptor) in
-            [(Message::SegmentReady, true), (Message::SegmentFailed(12), false), (Message::Signal(-1), false)]
+            std::iter::once((Message::SegmentReady, true)).chain(sent.map(|message| (message, false)))
         {
             let Received::Message(message, descriptor) = receive(&theirs) else { panic!() };
             assert_eq!((message, descriptor.is_some()), (expected, has_descriptor));

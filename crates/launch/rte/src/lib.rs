@@ -55,6 +55,7 @@ mod daemon;
 mod deadlocks;
 mod environment;
 mod error;
+mod far_failure;
 mod foreign;
 mod head;
 mod host_name;

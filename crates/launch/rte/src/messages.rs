@@ -25,6 +25,7 @@ use placement::Placement;
 
 use crate::HostName;
 use crate::deadlocks::WaitSite;
+use crate::far_failure::FarFailure;
 use crate::spec::{App, Environment, Inherit, Output, Stdin, Verbosity};
 use crate::wire::{Bytes, wire_enum, wire_struct};
 
@@ -61,6 +62,8 @@ pub(crate) enum Up {
     Ended(u32, Status, u32),
     /// A rank of this host has failed, and the job goes on.
     RankFailed(u32),
+    /// A process of a job that is connected with this one has failed.
+    FailedAbroad(FarFailure),
     /// The first rank, of this host, does not reach the second one any more.
     Accused(u32, u32),
     /// The call stacks that were asked for were sent.
@@ -107,6 +110,8 @@ pub(crate) enum Down {
     End,
     /// A rank of the job has failed, and the job goes on.
     RankFailed(u32),
+    /// A process of a job that is connected with this one has failed.
+    FailedAbroad(FarFailure),
     /// End the second of these ranks: the first one does not reach it.
     Kill(u32, u32),
     /// Send the call stack of each rank.
@@ -188,13 +193,13 @@ wire_enum! { Up {
     6 Note(text), 7 StdinTaken(bytes), 8 StdinUnwanted, 9 Failure(report), 10 Ended(rank, status, programs), 11 Traced,
     12 Finished(code), 13 Settled, 14 Tables(index, rank, offset, bytes),
     15 LongWait(after, ends), 16 Seen(number, ranks), 17 WaitSites(sites), 18 RankFailed(rank), 19 Accused(by, rank),
-    20 Started(processes),
+    20 Started(processes), 21 FailedAbroad(failure),
 } }
 
 wire_enum! { Down {
     0 Order(host, order), 1 Start, 2 Fence(pairs, table), 3 Reply(rank, text), 4 OutputTaken(bytes), 5 OutputBroken(channel),
     6 Stdin(bytes), 7 StdinEnd, 8 Signal(number), 9 Window(rows, columns), 10 End, 11 Traces, 12 Settle,
-    13 Look(number), 14 NameWaits(ranks), 15 RankFailed(rank), 16 Kill(by, rank),
+    13 Look(number), 14 NameWaits(ranks), 15 RankFailed(rank), 16 Kill(by, rank), 17 FailedAbroad(failure),
 } }
 
 wire_enum! { Inherit { 0 Usual, 1 All, 2 None, 3 Only(names), } }
@@ -242,7 +247,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200), kind in 0u8..21) {
+        fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200), kind in 0u8..22) {
             let bytes: Vec<u8> = std::iter::once(kind).chain(bytes).collect();
             let _ = decode::<Up>(&bytes);
             let _ = decode::<Down>(&bytes);

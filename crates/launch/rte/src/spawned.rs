@@ -5,7 +5,8 @@
 //!                    └─ mpiexec -spawned ─ proxy ─ ranks      as many as there are
 //! ```
 //! Such a mpiexec gets its order from the rank that asked for it ([`pmi::launch`]), and ends with that rank's job unless the
-//! rank has released it: so mpiexec itself only waits for it.
+//! rank has released it. Where jobs go on when ranks fail, the two mpiexecs inform each other of failures, and pass on those of which
+//! others have informed them: so each connected job knows them, whether or not its processes have met the dead.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -18,15 +19,17 @@ use std::process::Child;
 use std::sync::Arc;
 
 use pmi::launch::Order;
-use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::control::{self, Message, Received};
+use crate::far_failure::FarFailure;
 use crate::poller::{Poller, Token};
 use crate::signals::Set;
 use crate::spec::{Parent, Spawner};
 
 /// Takes over the job that is ordered by the descriptor `fd`: makes its environment and directory this process's. The
-/// arguments of mpiexec, and the rank that wants the job. `lifeline`: a descriptor that ends with that rank's job.
+/// arguments of mpiexec, and the rank that wants the job. `lifeline`: see [`Spawner`].
 ///
 /// Must be called from a process with a single thread.
 ///
@@ -111,8 +114,37 @@ impl Spawner {
         poller.watch(&*self.link, Token::Spawner)
     }
 
-    /// The link (`Spawner`) or the lifeline (`SpawnersJob`) is readable. Whether this job is to end.
-    pub(crate) fn must_end(&self, poller: &Poller, token: Token) -> bool {
+    /// Reports to the mpiexec of the spawner's job the number of this one.
+    pub(crate) fn begin(&self, job: u64) {
+        self.report(Message::Begun(job));
+    }
+
+    /// Reports a failure to the mpiexec of the spawner's job.
+    pub(crate) fn inform(&self, failed: FarFailure) {
+        self.report(Message::Failed(failed));
+    }
+
+    fn report(&self, message: Message) {
+        if let Some(lifeline) = &self.lifeline {
+            // Fails only if that job has ended, which is noticed next.
+            let _ = message.send_patiently(&**lifeline);
+        }
+    }
+
+    /// The link (`Spawner`) or the lifeline (`SpawnersJob`) is readable.
+    pub(crate) fn hear(&self, poller: &Poller, token: Token) -> FromSpawner {
+        let mut failures = Vec::new();
+        if let (Token::SpawnersJob, Some(lifeline)) = (token, &self.lifeline) {
+            let has_ended = take_failures(lifeline, &mut failures, |_| {});
+            if !has_ended {
+                return FromSpawner { must_end: false, failures };
+            }
+        }
+        FromSpawner { must_end: self.must_end(poller, token), failures }
+    }
+
+    /// The rank that has asked for this job, or its job, has ended, or the rank has written a word. Whether this job is to end.
+    fn must_end(&self, poller: &Poller, token: Token) -> bool {
         let heard = heard(self);
         if token == Token::Spawner && heard.is_none() {
             return false;
@@ -124,6 +156,27 @@ impl Spawner {
             poller.forget(&**lifeline);
         }
         !goes_on && !matches!(heard, Some(Heard::Released))
+    }
+}
+
+/// What the spawner's side has sent.
+pub(crate) struct FromSpawner {
+    /// This job is to end.
+    pub must_end: bool,
+    /// What has failed in that job, and in those that are connected with it.
+    pub failures: Vec<FarFailure>,
+}
+
+/// Takes what another mpiexec has sent; whether it has ended.
+fn take_failures(from: &OwnedFd, failures: &mut Vec<FarFailure>, mut begun: impl FnMut(u64)) -> bool {
+    loop {
+        match control::receive(from) {
+            Received::Message(Message::Failed(failed), _) => failures.push(failed),
+            Received::Message(Message::Begun(job), _) => begun(job),
+            Received::Message(..) => {}
+            Received::Nothing => return false,
+            Received::End => return true,
+        }
     }
 }
 
@@ -151,8 +204,7 @@ enum Heard {
 
 /// The mpiexecs of the jobs that ranks have had started.
 pub(crate) struct Spawned {
-    /// Each with what ends for it when this one's own ranks are over.
-    children: Vec<(Child, Option<OwnedFd>)>,
+    children: Vec<Spawn>,
     /// Blocked signals that they begin with.
     mask: Set,
     /// The words that start a command on another host.
@@ -163,6 +215,15 @@ pub(crate) struct Spawned {
     code: Option<u8>,
 }
 
+/// One of them.
+struct Spawn {
+    mpiexec: Child,
+    /// Ends for it when this one's own ranks are over; none is left where it does not listen.
+    lifeline: Option<OwnedFd>,
+    /// The number of its job, once it has begun.
+    job: Option<u64>,
+}
+
 impl Spawned {
     pub(crate) fn new(mask: Set, launcher: Vec<String>, survives: bool) -> Spawned {
         Spawned { children: Vec::new(), mask, launcher, survives, code: None }
@@ -171,9 +232,9 @@ impl Spawned {
     /// Starts one, which gets its order by `socket`. If that fails, the rank sees the end of the socket.
     pub(crate) fn start(&mut self, socket: OwnedFd) {
         let Ok(own) = std::env::current_exe() else { return };
-        let Ok((lifeline, end)) = pipe_with(PipeFlags::CLOEXEC) else { return };
+        let Ok((lifeline, theirs)) = control::pair() else { return };
         let mask = self.mask;
-        let mut command = pmi::launch::mpiexec(&own, [socket.as_raw_fd(), lifeline.as_raw_fd()]);
+        let mut command = pmi::launch::mpiexec(&own, [socket.as_raw_fd(), theirs.as_raw_fd()]);
         command.args(&self.launcher);
         // SAFETY: the child makes a system call on values of its own only.
         unsafe {
@@ -183,7 +244,7 @@ impl Spawned {
             })
         };
         match command.spawn() {
-            Ok(child) => self.children.push((child, Some(end))),
+            Ok(mpiexec) => self.children.push(Spawn { mpiexec, lifeline: Some(lifeline), job: None }),
             Err(error) => {
                 let text = format!("starting a mpiexec for it: not possible\n  seen: {error}");
                 let _ = UnixStream::from(socket).write_all(text.as_bytes());
@@ -191,33 +252,61 @@ impl Spawned {
         }
     }
 
-    /// Takes note of those that have ended. Whether any are left.
-    pub(crate) fn reap(&mut self) -> bool {
-        let code = &mut self.code;
-        self.children.retain_mut(|(child, _)| match child.try_wait() {
+    /// Takes note of those that have ended. The jobs that have ended badly.
+    pub(crate) fn reap(&mut self) -> Vec<FarFailure> {
+        let (code, mut failures) = (&mut self.code, Vec::new());
+        self.children.retain_mut(|spawn| match spawn.mpiexec.try_wait() {
             Ok(None) => true,
             Ok(Some(status)) => {
                 let ended = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)) as u8;
                 if ended != 0 {
                     code.get_or_insert(ended);
+                    // It may have had no time to report that it has begun.
+                    spawn.hear(&mut failures);
+                    failures.extend(spawn.job.map(|job| FarFailure { job, rank: None }));
                 }
                 false
             }
             Err(_) => false,
         });
-        !self.children.is_empty()
+        failures
+    }
+
+    /// Whether all have ended.
+    pub(crate) fn is_over(&self) -> bool {
+        self.children.is_empty()
+    }
+
+    /// What is readable when one of them has sent something.
+    pub(crate) fn watched(&self) -> impl Iterator<Item = PollFd<'_>> {
+        self.children.iter().filter_map(|spawn| Some(PollFd::new(spawn.lifeline.as_ref()?, PollFlags::IN)))
+    }
+
+    /// What they report that has failed.
+    pub(crate) fn hear(&mut self) -> Vec<FarFailure> {
+        let mut failures = Vec::new();
+        self.children.iter_mut().for_each(|spawn| spawn.hear(&mut failures));
+        failures
+    }
+
+    /// Informs all of them of a failure.
+    pub(crate) fn inform(&self, failed: FarFailure) {
+        for lifeline in self.children.iter().filter_map(|spawn| spawn.lifeline.as_ref()) {
+            // Fails only if it has ended, which is noticed next.
+            let _ = Message::Failed(failed).send_patiently(lifeline);
+        }
     }
 
     /// This mpiexec's own ranks are over.
     pub(crate) fn own_job_is_over(&mut self) {
-        self.children.iter_mut().for_each(|(_, end)| drop(end.take()));
+        self.children.iter_mut().for_each(|spawn| drop(spawn.lifeline.take()));
     }
 
     /// Passes a signal on.
     pub(crate) fn signal(&self, number: i32) {
         let Some(signal) = Signal::from_named_raw(number) else { return };
-        for (child, _) in &self.children {
-            let _ = kill_process(Pid::from_child(child), signal);
+        for spawn in &self.children {
+            let _ = kill_process(Pid::from_child(&spawn.mpiexec), signal);
         }
     }
 
@@ -226,6 +315,20 @@ impl Spawned {
         match self.code {
             Some(code) if own == 0 && !self.survives => code,
             _ => own,
+        }
+    }
+}
+
+impl Spawn {
+    fn hear(&mut self, failures: &mut Vec<FarFailure>) {
+        let job = &mut self.job;
+        if self
+            .lifeline
+            .as_ref()
+            .is_some_and(|from| take_failures(from, failures, |begun| *job = Some(begun)))
+        {
+            // Its job does not go on when ranks fail, or it has ended.
+            self.lifeline = None;
         }
     }
 }

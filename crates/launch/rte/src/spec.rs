@@ -82,7 +82,8 @@ pub struct Parent {
 pub struct Spawner {
     /// The connection with it. Its end ends the job, unless that was released.
     pub link: Arc<OwnedFd>,
-    /// Ends with that process's job, and ends this one then. Only where jobs go on when ranks fail: elsewhere `link` does both.
+    /// The connection with the mpiexec of that process's job: both inform each other of failures. Its end is that job's, and ends this
+    /// one. Only where jobs go on when ranks fail: elsewhere `link` does both.
     pub lifeline: Option<Arc<OwnedFd>>,
 }
 

@@ -19,6 +19,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions, kill_proc
 
 use crate::cgroup::Cgroup;
 use crate::control::{self, Message, Received};
+use crate::far_failure::FarFailure;
 use crate::link::Link;
 use crate::outlet::Outputs;
 use crate::prepare::Prepared;
@@ -193,6 +194,7 @@ impl Supervisor {
             match control::receive(&self.control) {
                 Received::Message(Message::SegmentWanted, _) => self.is_wanted = true,
                 Received::Message(Message::Launch, Some(socket)) => self.spawned.start(socket),
+                Received::Message(Message::Failed(failed), _) => self.spawned.inform(failed),
                 Received::Message(..) => {}
                 Received::Nothing => return,
                 Received::End => {
@@ -215,7 +217,17 @@ impl Supervisor {
         if !self.is_closed {
             self.hear_proxy();
         }
+        let failures = self.spawned.hear();
+        self.pass_failures_on(failures);
         Ok(ended)
+    }
+
+    /// What has failed in spawned jobs: the proxy informs this job, and those that are connected with it.
+    fn pass_failures_on(&self, failures: Vec<FarFailure>) {
+        for failed in failures {
+            // Fails only if the proxy has ended, which is noticed next.
+            let _ = Message::Failed(failed).send_patiently(&self.control);
+        }
     }
 
     /// Waits for at most `timeout` until something has happened. Whether the proxy has ended.
@@ -229,6 +241,7 @@ impl Supervisor {
         if !self.is_closed {
             fds.push(PollFd::new(&self.control, PollFlags::IN));
         }
+        fds.extend(self.spawned.watched());
         wait(&mut fds, timeout, "waiting for the proxy")?;
         Ok(fds[0].revents().intersects(PollFlags::IN | PollFlags::HUP))
     }
@@ -237,7 +250,8 @@ impl Supervisor {
         while let Some(event) = self.signals.next() {
             if event.signal == libc::SIGCHLD {
                 self.keep_proxy_running();
-                self.spawned.reap();
+                let failures = self.spawned.reap();
+                self.pass_failures_on(failures);
                 continue;
             }
             self.tell(Message::Signal(event.signal));
@@ -263,7 +277,8 @@ impl Supervisor {
         let status = waitpid(Some(self.proxy.pid()), WaitOptions::empty())
             .map_err(Error::system("asking how the proxy ended"))?;
         self.spawned.own_job_is_over();
-        while self.spawned.reap() {
+        self.spawned.reap();
+        while !self.spawned.is_over() {
             wait(&mut [PollFd::new(&self.signals, PollFlags::IN)], None, "waiting for spawned jobs")?;
             self.pass_signals_on();
         }

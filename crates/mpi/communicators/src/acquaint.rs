@@ -179,6 +179,7 @@ pub fn meet(t: &mut Token, other: &Side) -> Result<Arc<Group>> {
         state.p2p.hold(&[peer.0]);
         peers.push(peer.0);
     }
+    state.announce_met(&peers);
     let me = state.me();
     Ok(Arc::new(Group::new(peers.into(), me)))
 }

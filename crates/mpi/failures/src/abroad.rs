@@ -1,4 +1,5 @@
-//! Failures over several jobs: a launcher informs the processes of its own job alone.
+//! Failures over several jobs. The launchers of jobs of which one has spawned the other inform the processes of both; those of jobs that
+//! have met in another way inform their own alone.
 //!
 //! ```text
 //!   a job's launcher ── announces ──► its processes ── Failed ──► those of other jobs that they know

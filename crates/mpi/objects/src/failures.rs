@@ -9,10 +9,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use abi::Error;
 use btl::Peer;
+use engine::Process;
+use pmi::Failed;
 
 use crate::comm::Comm;
 
-/// Revoked contexts whose communicators are not there yet, at most: another process makes up which.
+/// Revoked contexts whose communicators are not there yet, at most: another process makes up which. And failures in other jobs.
 const MOST_EARLY: usize = 4096;
 
 /// What a process knows of failures.
@@ -30,6 +32,8 @@ pub struct Failures {
     pub(crate) has_news: bool,
     /// Contexts that were revoked before their communicator was there, and by whose word.
     early: VecDeque<(u32, Peer)>,
+    /// What the launcher has said of other jobs, whose processes this one may only be about to meet.
+    abroad: VecDeque<Failed>,
 }
 
 /// [`Failures::survives`], for code without the state.
@@ -40,6 +44,23 @@ impl Failures {
     pub fn survive(&mut self) {
         self.survives = true;
         SURVIVES.store(true, Ordering::Relaxed);
+    }
+
+    /// The launcher has said that this has failed.
+    pub(crate) fn may_meet(&mut self, failed: Failed) {
+        if matches!(failed, Failed::Rank(_)) {
+            return;
+        }
+        if self.abroad.len() == MOST_EARLY {
+            self.abroad.pop_front();
+        }
+        self.abroad.push_back(failed);
+    }
+
+    /// Whether the launcher has said that a process of another job has failed.
+    pub(crate) fn has_ended(&self, Process { job, rank }: Process) -> bool {
+        let means = [Failed::Process { job, rank }, Failed::Job(job)];
+        self.abroad.iter().any(|failed| means.contains(failed))
     }
 
     /// The number of a process that has ended is another one's from now on.
@@ -106,6 +127,17 @@ mod tests {
         failures.revoke_early(7, Peer(5));
         failures.forget(Peer(5));
         assert!(failures.known == [Peer(4)] && failures.announced.is_empty() && failures.early.is_empty());
+    }
+
+    #[test]
+    fn failures_in_other_jobs_are_known_when_those_are_met() {
+        let mut failures = Failures::default();
+        for failed in [Failed::Rank(1), Failed::Process { job: 7, rank: 1 }, Failed::Job(9)] {
+            failures.may_meet(failed);
+        }
+        let ended = |job, rank| failures.has_ended(Process { job, rank });
+        assert!(ended(7, 1) && ended(9, 0) && ended(9, 3));
+        assert!(!ended(7, 0) && !ended(8, 1));
     }
 
     #[test]

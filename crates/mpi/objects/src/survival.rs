@@ -8,6 +8,8 @@
 
 use abi::{Error, Result};
 use btl::{Btl, Peer};
+use engine::Process;
+use pmi::Failed;
 use pml::{Awaited, Done, ReqId};
 
 use crate::comm::Comm;
@@ -20,12 +22,39 @@ impl State {
     /// Takes what the launcher has sent about failures.
     pub fn hear_of_failures(&mut self) {
         let Some(world) = &mut self.world else { return };
-        for rank in world.job.take_failed() {
-            let peer = Peer(rank);
-            if rank >= self.p2p.peers().own_size() || self.failures.announced.contains(&peer) {
-                continue;
+        for failed in world.job.take_failed() {
+            for peer in self.known_of(failed) {
+                if !self.failures.announced.contains(&peer) {
+                    self.announce(peer);
+                }
             }
-            self.announce(peer);
+            self.failures.may_meet(failed);
+        }
+    }
+
+    /// The processes of which the launcher says that they have failed, as far as this one knows them.
+    fn known_of(&self, failed: Failed) -> Vec<Peer> {
+        let peers = self.p2p.peers();
+        match failed {
+            Failed::Rank(rank) => (rank < peers.own_size()).then_some(Peer(rank)).into_iter().collect(),
+            Failed::Process { job, rank } => peers.find(Process { job, rank }).into_iter().collect(),
+            Failed::Job(job) => {
+                let is_of_job = |peer: &Peer| peers.process(*peer).is_some_and(|process| process.job == job);
+                // Its end is no failure of those that had left.
+                self.p2p.others().filter(|peer| is_of_job(peer) && !self.has_left(*peer)).collect()
+            }
+        }
+    }
+
+    /// This process meets these of another job, of which the launcher may have said before that they have failed.
+    pub fn announce_met(&mut self, peers: &[u32]) {
+        for &peer in peers {
+            let peer = Peer(peer);
+            let has_failed =
+                self.p2p.peers().process(peer).is_some_and(|process| self.failures.has_ended(process));
+            if has_failed && !self.failures.announced.contains(&peer) {
+                self.announce(peer);
+            }
         }
     }
 

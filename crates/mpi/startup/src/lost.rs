@@ -42,8 +42,8 @@ pub(crate) fn peer_lost(state: &mut State, peer: Peer) {
 }
 
 /// The job goes on: calls that need the peer fail. The launcher ends a rank of this job unless it has ended, so that no process takes it
-/// for failed while it goes on with others. Processes of other jobs have launchers of their own, which inform none of this one: what a
-/// transport has lost is all that is known of them.
+/// for failed while it goes on with others. Processes of other jobs have launchers of their own, which this one cannot ask: what a
+/// transport has lost has failed.
 fn go_on_without(state: &mut State, peer: Peer) {
     failures::peer_lost(state, peer);
     if state.failures.announced.contains(&peer) {

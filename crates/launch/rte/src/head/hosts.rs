@@ -9,6 +9,7 @@ use inquest::{Failure, Status};
 
 use super::launch::Launched;
 use super::{Head, Phase};
+use crate::far_failure::FarFailure;
 use crate::link::Link;
 use crate::messages::{Down, Up};
 use crate::poller::Token;
@@ -163,9 +164,10 @@ impl Head {
             Up::WaitSites(sites) => self.take_sites(index, sites),
             Up::RankFailed(rank) => {
                 if self.hosts[index].ranks.contains(&rank) {
-                    self.tell_all(&Down::RankFailed(rank));
+                    self.announce_failure(rank);
                 }
             }
+            Up::FailedAbroad(failure) => self.announce_far_failure(failure),
             Up::Accused(by, rank) if self.hosts[index].ranks.contains(&by) => self.accuse(index, by, rank),
             Up::Accused(..) => {}
             Up::Traced => self.traced(),
@@ -230,10 +232,29 @@ impl Head {
         self.note(&inquest::message(failure, None, 0, None));
         for rank in self.hosts[index].ranks.clone() {
             if self.statuses[rank as usize].replace(Status::Killed(libc::SIGKILL)).is_none() {
-                self.tell_all(&Down::RankFailed(rank));
+                self.announce_failure(rank);
             }
         }
         self.come_no_more(index);
+    }
+
+    /// Informs all hosts that a rank has failed, and the job that has spawned this one.
+    fn announce_failure(&mut self, rank: u32) {
+        if let Some(spawner) = self.spec.spawner() {
+            spawner.inform(FarFailure { job: self.job, rank: Some(rank) });
+        }
+        self.tell_all(&Down::RankFailed(rank));
+    }
+
+    /// Informs all hosts of what has failed in another job, and the job that has spawned this one.
+    pub(super) fn announce_far_failure(&mut self, failure: FarFailure) {
+        if failure.job == self.job || !self.far_failures.insert(failure) {
+            return;
+        }
+        if let Some(spawner) = self.spec.spawner() {
+            spawner.inform(failure);
+        }
+        self.tell_all(&Down::FailedAbroad(failure));
     }
 
     /// All ranks of a host are over. In a job that goes on others do not wait for them in a fence.

@@ -23,6 +23,7 @@ mod space;
 mod verdict;
 mod watch;
 
+use std::collections::HashSet;
 use std::net::{TcpListener, TcpStream};
 use std::time::Instant;
 
@@ -30,6 +31,7 @@ use connect::{Acceptor, Protection, Secret};
 use inquest::{Accusations, Failure, Status};
 
 use crate::console::Writer;
+use crate::far_failure::FarFailure;
 use crate::link::{self, Link};
 use crate::messages::Order;
 use crate::patience::Patience;
@@ -64,6 +66,8 @@ pub(crate) struct Head {
     verdict: Verdict,
     /// Which of two hosts, or of two ranks of one, that do not reach each other has accused the other one first.
     accusations: Accusations,
+    /// What is known to have failed in other jobs that are connected with this one.
+    far_failures: HashSet<FarFailure>,
     /// The search for dead-locks.
     watch: Watch,
     stage: Stage,
@@ -167,6 +171,7 @@ impl Head {
         poller.watch(&signals, Token::Signal).map_err(Error::system("watching a descriptor"))?;
         if let Some(spawner) = spec.spawner() {
             spawner.watch(&poller).map_err(Error::system("watching a descriptor"))?;
+            spawner.begin(job);
         }
         let writers = crate::console::writers().map_err(Error::system("opening standard output"))?;
         let input = Input::new(spec.stdin, &poller).map_err(Error::system("opening standard input"))?;
@@ -187,6 +192,7 @@ impl Head {
             space: Space::new(hosts.len()),
             verdict: Verdict::new(spec.host_silence),
             accusations: Accusations::default(),
+            far_failures: HashSet::new(),
             watch: Watch::default(),
             stage: Stage::Working,
             patience: Patience::default(),

@@ -13,6 +13,7 @@ use super::{Head, Phase};
 use crate::console::Writer;
 use crate::messages::Down;
 use crate::poller::Token;
+use crate::spawned::FromSpawner;
 
 /// Hosts that have the order to end their ranks have this long to report that they did.
 const TIMEOUT: Duration = Duration::from_secs(15);
@@ -162,7 +163,9 @@ impl Head {
     /// The rank that has had this job started releases it, or has ended, or its job has.
     pub(super) fn hear_spawner(&mut self, token: Token) {
         let Some(spawner) = self.spec.spawner() else { return };
-        if spawner.must_end(&self.poller, token) && !self.verdict.ending {
+        let FromSpawner { must_end, failures } = spawner.hear(&self.poller, token);
+        failures.into_iter().for_each(|failure| self.announce_far_failure(failure));
+        if must_end && !self.verdict.ending {
             self.end_in_silence();
         }
     }

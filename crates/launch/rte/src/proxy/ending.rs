@@ -26,6 +26,7 @@ use crate::limits;
 use crate::outlet::Outlet;
 use crate::poller::Token;
 use crate::spawn;
+use crate::spawned::FromSpawner;
 use crate::traces;
 use crate::tree;
 use pmi::server::Phase;
@@ -289,7 +290,9 @@ impl Proxy {
     /// The rank that has had this job started releases it, or has ended with its own job.
     pub(super) fn hear_spawner(&mut self, token: Token) {
         let Some(spawner) = self.job.spec.spawner() else { return };
-        if spawner.must_end(&self.poller, token) && !self.ending {
+        let FromSpawner { must_end, failures } = spawner.hear(&self.poller, token);
+        failures.into_iter().for_each(|failed| self.announce_far_failure(failed));
+        if must_end && !self.ending {
             self.trace(|_| "the job that has spawned this one has ended".to_owned());
             self.end_in_silence();
         }

@@ -219,6 +219,7 @@ impl Proxy {
         let mut server = Server::new(pmi::kvs_name(job.job_id), &job.app_of, &job.node_of, universe);
         if let Some(spawner) = job.spec.spawner() {
             spawner.watch(&poller)?;
+            spawner.begin(job.job_id);
         }
         let callers = callers::Callers::new(&poller)?;
         let tools = Tools::open(parent.pid().as_raw_nonzero().get(), &poller);
@@ -376,8 +377,9 @@ impl Proxy {
                 self.fail(None, Failure::Segment { bytes, left, errno });
             }
             Message::Signal(signal) => self.signalled(signal),
-            // Ours, not mpiexec's.
-            Message::SegmentWanted | Message::Launch => {}
+            Message::Failed(failed) => self.hear_of_failure(failed),
+            // Ours, or a spawned job's, not mpiexec's.
+            Message::SegmentWanted | Message::Launch | Message::Begun(_) => {}
         }
     }
 

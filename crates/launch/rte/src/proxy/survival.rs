@@ -2,12 +2,15 @@
 //!
 //! A rank is announced as failed when its process has ended: what it had sent is with its receivers then, and nothing more comes. So a
 //! rank that another one does not reach any more is ended first, whatever it does. On several hosts mpiexec brings the
-//! failures into their order.
+//! failures into their order. Failures in jobs of which one has spawned the other are passed on from mpiexec to mpiexec.
 
 use inquest::{Failure, is_ending};
 use rustix::process::Signal;
 
 use super::Proxy;
+use crate::control::Message;
+use crate::far_failure::FarFailure;
+use pmi::Failed;
 use pmi::server::Phase;
 
 impl Proxy {
@@ -42,8 +45,33 @@ impl Proxy {
         }
     }
 
+    /// Something has failed in a job that this one has spawned.
+    pub(super) fn hear_of_failure(&mut self, failure: FarFailure) {
+        match &mut self.up {
+            Some(up) => up.failed_abroad(failure),
+            None => self.announce_far_failure(failure),
+        }
+    }
+
     /// Informs the ranks of this host that a rank of the job has failed.
-    pub(super) fn announce_failure(&mut self, failed: u32) {
+    pub(super) fn announce_failure(&mut self, rank: u32) {
+        self.announce_to_all(Failed::Rank(rank), FarFailure { job: self.job.job_id, rank: Some(rank) });
+    }
+
+    /// Informs the ranks of this host of what has failed in another job, unless they know that.
+    pub(super) fn announce_far_failure(&mut self, failure: FarFailure) {
+        if failure.job != self.job.job_id && !self.server.has_announced(failure.into()) {
+            self.announce_to_all(failure.into(), failure);
+        }
+    }
+
+    /// Informs the ranks of this host, the jobs that this one has spawned and the one that has spawned it; they pass that on.
+    fn announce_to_all(&mut self, failed: Failed, failure: FarFailure) {
+        // Fails only if mpiexec has ended, which is noticed next.
+        let _ = Message::Failed(failure).send_patiently(&self.control);
+        if let Some(spawner) = self.job.spec.spawner() {
+            spawner.inform(failure);
+        }
         let informed = self.server.announce(failed);
         self.send_replies();
         let Some(memory) = &self.observation else { return };
@@ -54,7 +82,7 @@ impl Proxy {
 
     /// Rank `by` of this host does not reach another one any more.
     pub(super) fn accuse(&mut self, by: usize, accused: u32) {
-        if !self.job.spec.survives || self.server.knows_failed(accused) {
+        if !self.job.spec.survives || self.server.has_announced(Failed::Rank(accused)) {
             return;
         }
         let by = self.job.world[by];

@@ -14,6 +14,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use super::Proxy;
 use super::clock::no_later_than;
 use crate::deadlocks::WaitSite;
+use crate::far_failure::FarFailure;
 use crate::link::{self, Link};
 use crate::messages::{Down, Report, Up};
 use crate::poller::{Poller, Token};
@@ -82,6 +83,11 @@ impl Uplink {
     /// A rank of this host has failed, and the job goes on.
     pub fn rank_failed(&mut self, rank: u32) {
         self.link.send(&Up::RankFailed(rank));
+    }
+
+    /// Something has failed in a job that this one has spawned.
+    pub fn failed_abroad(&mut self, failure: FarFailure) {
+        self.link.send(&Up::FailedAbroad(failure));
     }
 
     /// The rank `by` of this host does not reach `rank` any more.
@@ -207,6 +213,7 @@ impl Proxy {
                 self.feed_stdin();
             }
             Down::RankFailed(rank) => self.announce_failure(rank),
+            Down::FailedAbroad(failure) => self.announce_far_failure(failure),
             Down::Kill(by, rank) => self.kill_accused(by, rank),
             Down::Signal(number) => self.signalled(number),
             Down::Window(rows, columns) => {
