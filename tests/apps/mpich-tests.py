@@ -117,8 +117,6 @@ def main():
     for directory in chosen or DIRECTORIES + fortran:
         for case in cases(suite, build, directory):
             reason = excluded.get(case.path) or excluded.get(str(case))
-            if not reason and case.program.endswith("_oldapi"):
-                reason = "it calls functions that MPI-3.0 removed"
             if not reason and case.ranks > MOST_RANKS:
                 reason = f"more than {MOST_RANKS} ranks"
             if reason:

@@ -17,7 +17,7 @@
 //! * **marks**, in front of the kind: what C's type does not express and other languages must know, see [`Mark`]:
 //!   `logical`, `index` (Fortran counts from 1), `c` (no other language has the argument), `per_peer` and the like (how many
 //!   elements an array of `[*]` has) …
-//! * **attributes**: `c_only` (no other language has the function), `keeps` (buffers are the library's after the return,
+//! * **attributes**: `c_only` (no other language has the function), `narrow` (no large-count twin, although a kind widens), `keeps` (buffers are the library's after the return,
 //!   although there is no request), `anytime` (callable before `MPI_Init` and after `MPI_Finalize`), `deprecated`, `on_file`
 //!   (errors without a file argument are raised on `MPI_FILE_NULL`), `returns kind`, `fast path` (a function of
 //!   the crates of `mpi` that is tried first: it gets all arguments and no token, and returns whether it did all),
@@ -95,6 +95,7 @@ const CHAPTERS: &[(&str, &str)] = &[
 ];
 
 const EXTENSIONS: &str = include_str!("../functions/extensions.table");
+const REMOVED: &str = include_str!("../functions/removed.table");
 const CALLBACKS: &str = include_str!("../functions/callbacks.table");
 
 /// Reads the whole table.
@@ -120,6 +121,18 @@ pub fn extensions() -> Result<Table, String> {
     let mut functions = Vec::new();
     let chapter = parse::chapter("extensions", EXTENSIONS, 0, &mut functions)?;
     Ok(Table { prefix: "MPIX_", chapters: vec![chapter], functions, callbacks: Vec::new() })
+}
+
+/// The functions that MPI-3.0 removed and programs still call. MPICH and Open MPI export them, so programs that were linked with MPICH's
+/// library of the standard ABI need them. C alone has them from here: Fortran's take default integers for addresses, and other ABIs
+/// number more datatypes.
+///
+/// # Errors
+/// As [`table`].
+pub fn removed() -> Result<Table, String> {
+    let mut functions = Vec::new();
+    let chapter = parse::chapter("removed", REMOVED, 0, &mut functions)?;
+    Ok(Table { prefix: "MPI_", chapters: vec![chapter], functions, callbacks: Vec::new() })
 }
 
 /// All functions that other front-ends call, in the order of the table of addresses: those of the standard and those beyond, each

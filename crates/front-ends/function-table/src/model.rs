@@ -43,6 +43,8 @@ pub struct Function {
     pub on_file: bool,
     /// C alone has the function.
     pub c_only: bool,
+    /// It has no large-count twin, although a kind widens.
+    pub narrow: bool,
     /// Buffers stay the library's after the return, although no request comes back.
     pub keeps: bool,
     /// The fast path: a function of a crate of `mpi` that is tried first, takes all arguments and no token, and
@@ -210,7 +212,7 @@ impl Table {
 impl Function {
     /// Whether the row stands for a large-count twin too.
     pub fn has_twin(&self) -> bool {
-        self.arguments.iter().any(Argument::widens)
+        !self.narrow && self.arguments.iter().any(Argument::widens)
     }
 
     /// The row's functions: one, or two with the twin.

@@ -27,6 +27,14 @@ fn the_abi_has_664_functions_and_23_callback_types() {
 }
 
 #[test]
+fn what_mpi_removed_has_no_twin_and_no_name_of_today() {
+    let (table, removed) = (table(), function_table::removed().expect("the table reads"));
+    let today: HashSet<String> = table.entries().map(|entry| entry.name()).collect();
+    assert_eq!(removed.entries().count(), 10);
+    assert!(removed.entries().all(|entry| !entry.wide && !today.contains(&entry.name())));
+}
+
+#[test]
 fn a_row_with_a_widening_kind_declares_its_twin() {
     assert_eq!(
         prototypes("Type_create_hvector"),

@@ -12,7 +12,8 @@ fn main() {
     name_the_library();
     let table = function_table::table().expect("the function table is well-formed");
     let extensions = function_table::extensions().expect("the table of extensions is well-formed");
-    let standard = table.entries().map(|entry| function::generate(entry, "MPI"));
+    let removed = function_table::removed().expect("the table of removed functions is well-formed");
+    let standard = table.entries().chain(removed.entries()).map(|entry| function::generate(entry, "MPI"));
     let beyond = extensions.entries().map(|entry| function::generate(entry, "MPIX"));
     let mut text: String = standard.chain(beyond).collect();
     text += &for_front_ends(&table, &extensions);

@@ -248,6 +248,29 @@ pub fn get_extent(t: &mut Token, datatype: abi::Datatype, lb: &mut Count, extent
     Ok(())
 }
 
+/// What MPI-1 asked of a datatype's bounds, each by a function of its own.
+#[derive(Clone, Copy)]
+pub enum Bound {
+    /// `MPI_Type_lb`
+    Lower,
+    /// `MPI_Type_ub`
+    Upper,
+    /// `MPI_Type_extent`
+    Extent,
+}
+
+/// One of the bounds of a datatype, in bytes.
+pub fn bound(t: &mut Token, which: Bound, datatype: abi::Datatype, place: &mut Aint) -> Result<()> {
+    let (mut lower, mut extent) = (0, 0);
+    get_extent(t, datatype, &mut lower, &mut extent)?;
+    *place = match which {
+        Bound::Lower => lower,
+        Bound::Upper => lower + extent,
+        Bound::Extent => extent,
+    } as Aint;
+    Ok(())
+}
+
 /// `MPI_Type_get_true_extent`, in bytes.
 pub fn get_true_extent(
     t: &mut Token,

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use abi::constants::{ALL, Constant};
 use function_table::{Table, c};
 
-/// The whole header.
-pub fn render(table: &Table) -> String {
+/// The whole header: the functions of the standard, and those that it once had.
+pub fn render(table: &Table, removed: &Table) -> String {
     let mut text = String::from(OPENING);
     enumerations(&mut text);
     for callback in &table.callbacks {
@@ -16,8 +16,10 @@ pub fn render(table: &Table) -> String {
     }
     text.push_str(FORMER_NAMES);
     constants(&mut text);
-    prototypes(&mut text, table, "MPI_");
-    prototypes(&mut text, table, "PMPI_");
+    for table in [table, removed] {
+        prototypes(&mut text, table, "MPI_");
+        prototypes(&mut text, table, "PMPI_");
+    }
     fortran(&mut text);
     text + CLOSING
 }
@@ -111,13 +113,15 @@ typedef struct {
 } MPI_Status;
 ";
 
-/// Deprecated since MPI-2.2 and gone from MPI-5.0, but programs (PETSc) ask for them and other headers have them.
+/// Deprecated since MPI-2.2, the last one since MPI-2.0, and gone from MPI-5.0, but programs (PETSc) ask for them and other headers have
+/// them.
 const FORMER_NAMES: &str = "
 /* Former names of some of these. */
 typedef MPI_Comm_errhandler_function MPI_Comm_errhandler_fn;
 typedef MPI_File_errhandler_function MPI_File_errhandler_fn;
 typedef MPI_Session_errhandler_function MPI_Session_errhandler_fn;
 typedef MPI_Win_errhandler_function MPI_Win_errhandler_fn;
+typedef MPI_Comm_errhandler_function MPI_Handler_function;
 ";
 
 const CLOSING: &str = "

@@ -28,9 +28,10 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let table = function_table::table().expect("the function table is well-formed");
     let extensions = function_table::extensions().expect("the table of extensions is well-formed");
+    let removed = function_table::removed().expect("the table of removed functions is well-formed");
     let result = match words[..] {
         ["header"] => {
-            print!("{}", header::render(&table));
+            print!("{}", header::render(&table, &removed));
             Ok(())
         }
         ["extensions"] => {
