@@ -59,13 +59,7 @@ static void lose(MPI_Comm inter, int is_second, const char *who) {
     MPI_Barrier(all);
     if (dies(who, rank, ours, count))
         die();
-#ifdef TIMES
-    double begin = MPI_Wtime();
-#endif
     int good = learns(all, expected);
-#ifdef TIMES
-    fprintf(stderr, "%d: %.1f ms\n", rank, (MPI_Wtime() - begin) * 1e3);
-#endif
     code = MPI_Recv(&flag, 1, MPI_INT, dead, 4, all, MPI_STATUS_IGNORE);
     int receive = class_of(code) == MPIX_ERR_PROC_FAILED;
     MPIX_Comm_failure_ack(all);

@@ -114,13 +114,16 @@ impl Entry {
         }
     }
 
+    /// Whether the member at `place` holds the area.
+    pub fn is_held_by(&self, place: u32) -> bool {
+        let (word, bit) = self.holder(place);
+        word.load(Ordering::Relaxed) & bit != 0
+    }
+
     /// The places of the members that hold the area.
     pub fn holders(&self) -> impl Iterator<Item = u32> {
         let places = 0..MOST_RANKS as u32;
-        places.filter(|&place| {
-            let (word, bit) = self.holder(place);
-            word.load(Ordering::Relaxed) & bit != 0
-        })
+        places.filter(|&place| self.is_held_by(place))
     }
 
     fn holder(&self, place: u32) -> (&AtomicU64, u64) {

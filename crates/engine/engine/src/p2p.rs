@@ -229,6 +229,11 @@ impl P2p {
         self.layer.ob1.revoke(&mut self.bml, context);
     }
 
+    /// As [`Ob1::drop_kept`].
+    pub fn drop_kept(&mut self, context: u32, peer: Peer) {
+        self.layer.ob1.drop_kept(&mut self.bml, context, peer);
+    }
+
     /// The end of `peer` is looked for, too, at the next look.
     pub fn await_once(&mut self, peer: Peer) {
         self.losses.once.insert(peer);

@@ -133,7 +133,7 @@ impl Ob1 {
             self.on_cancel(btl, peer, envelope, sender);
         } else if let Some(key) = self.posted.take(&envelope) {
             self.deliver(btl, ReqId(key), peer, envelope, body, payload);
-        } else {
+        } else if !self.is_too_late(envelope.context, &body) {
             let bytes = match body {
                 Body::Rendezvous(offer) => offer.total,
                 _ => payload.len() as u64,

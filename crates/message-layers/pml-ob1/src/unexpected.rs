@@ -167,6 +167,16 @@ impl Unexpected {
         self.messages.remove(node)
     }
 
+    /// Takes messages out that came whole and of which no sender waits for an answer.
+    pub fn forget(&mut self, is_meant: impl Fn(&Message) -> bool) {
+        let meant = |message: &Message| message.body == Body::Eager && is_meant(message);
+        let visible = self.messages.iter().filter(|(node, _)| self.exact.contains(*node));
+        let nodes: Vec<u32> = visible.filter(|(_, message)| meant(message)).map(|(node, _)| node).collect();
+        for message in nodes.into_iter().filter_map(|node| self.take(node)).collect::<Vec<_>>() {
+            self.give_back(&message.body, message.payload);
+        }
+    }
+
     #[cold]
     fn make_index(&mut self, shape: usize) {
         let mut order: Vec<(u64, u32)> = self

@@ -16,6 +16,7 @@ use objects::comm::Comm;
 use objects::comm::hints::Hints;
 use objects::domain::Token;
 use objects::errhandler::Handler;
+use objects::failures::REVOKED;
 use objects::group::Group;
 use objects::info::Info;
 use objects::state::State;
@@ -161,18 +162,25 @@ pub(crate) fn over_group(
     let Some(rank) = group.rank else { return Ok(abi::COMM_NULL) };
     let rehearsal = {
         let mut state = t.lock();
+        // The others leave, or do not come.
+        let is_revoked = |comm: &Comm| comm.context == context & !1 && comm.is_revoked;
+        if state.failures.any && state.comms.iter().any(is_revoked) {
+            return Err(REVOKED);
+        }
         let new = state.comms.add(Comm::new(context >> 1, group.clone(), rank, Handler::Return))?;
         let tag = tag_of_group(&state, group, tag);
         collectives::start_apart(&mut state, new, tag)?;
         new
     };
     let party = Party::of(&[u64::from(context), APART, tag as u64]);
-    let id = agree_by(t, party, 1, |t, question| answer(t, rehearsal, question));
-    drop_from_table(&mut t.lock(), rehearsal);
-    make_under(t, id?, 1, |t, id| {
-        let mut comm = Comm::new(id, group.clone(), rank, errhandler);
-        comm.session = session;
-        open(t, comm, None)
+    in_making(t, |t| {
+        let id = agree_by(t, party, 1, |t, question| answer(t, rehearsal, question));
+        drop_from_table(&mut t.lock(), rehearsal);
+        make_under(t, id?, 1, |t, id| {
+            let mut comm = Comm::new(id, group.clone(), rank, errhandler);
+            comm.session = session;
+            open(t, comm, None)
+        })
     })
 }
 
@@ -347,8 +355,25 @@ pub(super) fn make(
     count: u32,
     body: impl FnOnce(&mut Token, u32) -> Result<abi::Comm>,
 ) -> Result<abi::Comm> {
-    let id = agree(t, comm, count)?;
-    make_under(t, id, count, body)
+    in_making(t, |t| {
+        let id = agree(t, comm, count)?;
+        make_under(t, id, count, body)
+    })
+}
+
+/// Where all members of a new communicator agree on its context ids and share what it has. A member that leaves this with an error may be
+/// counted by the others among those that share it: its part is given back when the next communicator is made, before others know that.
+pub(super) fn in_making<R>(t: &mut Token, make: impl FnOnce(&mut Token) -> R) -> R {
+    {
+        let mut state = t.lock();
+        if state.failures.any && state.makings == 0 {
+            state.node.iter().for_each(|node| node.release_areas_not_taken());
+        }
+        state.makings += 1;
+    }
+    let made = make(t);
+    t.lock().makings -= 1;
+    made
 }
 
 /// Makes a communicator under reserved ids, which are free again if there is none on this process in the end; but not after a failure,

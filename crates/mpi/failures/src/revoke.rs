@@ -51,9 +51,13 @@ pub fn hear(state: &mut State, context: u32, from: Peer) {
     let is_concerned = |comm: &&objects::comm::Comm| comm.context == context;
     let here: Vec<_> =
         state.comms.iter().filter(is_concerned).map(|comm| (comm.handle, comm.contains(from))).collect();
-    // Its making may not have begun here, or may have its id already.
-    if here.is_empty() && !state.contexts.is_gone(context >> 1) {
-        state.failures.revoke_early(context, from);
+    if here.is_empty() {
+        // Its making may not have begun here, or may have its id already.
+        if !state.contexts.is_gone(context >> 1) {
+            state.failures.revoke_early(context, from);
+        }
+        // This process may have left the making with an error, so that no call would take what others have sent.
+        state.p2p.drop_kept(context, from);
     }
     here.into_iter().filter(|&(_, is_member)| is_member).for_each(|(comm, _)| revoke_for_all(state, comm));
 }

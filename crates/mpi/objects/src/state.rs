@@ -33,6 +33,8 @@ pub struct State {
     pub tables: Tables,
     /// What this process shares with those of its node, whatever carries their messages.
     pub node: Option<Arc<Node>>,
+    /// Calls under way that make a communicator, which may share memory.
+    pub makings: usize,
     /// The way to other processes: transports, the message layer, active messages.
     pub p2p: P2p,
     /// The handlers that take frames beside the message layer.
@@ -144,6 +146,7 @@ impl State {
             due: VecDeque::new(),
             on_loss: |_, _| {},
             on_failure: |_, _| {},
+            makings: 0,
             revoke_for_all: |_, _| {},
             agree_on: |_, _, own| own,
             after_wait: None,

@@ -30,8 +30,8 @@ pub struct NodeArea {
 /// What memory an area is in.
 #[derive(Debug)]
 enum AreaMemory {
-    /// The node's segment, whose directory counts those that hold it.
-    Segment(&'static Entry),
+    /// The node's segment, whose directory counts those that hold it; with the area's number there.
+    Segment(&'static Entry, usize),
     /// Memory of its own, mapped as long as this process holds the area.
     Own(SharedSegment),
 }
@@ -66,13 +66,26 @@ impl Node {
         }
     }
 
+    /// Gives back what another process has claimed for this one, and this one has not taken: it has left the making of a communicator
+    /// with an error. Only while it makes none.
+    pub fn release_areas_not_taken(&self) {
+        let held = self.held_areas.load(Ordering::Relaxed);
+        for (number, entry) in self.segment.area_directory().iter().enumerate().skip(1) {
+            if held & 1 << number == 0 && entry.is_held_by(self.me) {
+                // This process has published nothing there.
+                entry.release(self.me, 0);
+            }
+        }
+    }
+
     /// The area by its name, for `members`, this process among them; `None` if one is not on this node, or
     /// there are too many ranks for areas.
     pub fn area(self: &Arc<Self>, name: AreaName, members: &[Peer], me: Peer) -> Option<NodeArea> {
         let entry = self.segment.area_directory().get(name.number)?;
         let index = self.place_among(members, me)?;
         let area = Area::new(self.segment.area(name.number), members.len(), index);
-        let mut held = self.hold(area, AreaMemory::Segment(entry), members, index);
+        let mut held = self.hold(area, AreaMemory::Segment(entry, name.number), members, index);
+        self.held_areas.fetch_or(1 << name.number, Ordering::Relaxed);
         held.next = name.base + 1;
         // Members that were faster may sleep already until this one enters.
         held.retire(name.base);
@@ -287,7 +300,8 @@ fn ring_one(doorbells: &[&'static Doorbell], member: usize) {
 
 impl Drop for NodeArea {
     fn drop(&mut self) {
-        if let AreaMemory::Segment(entry) = self.place {
+        if let AreaMemory::Segment(entry, number) = self.place {
+            self.node.held_areas.fetch_and(!(1 << number), Ordering::Relaxed);
             entry.release(self.node.me, self.next);
         }
         self.node.made_areas.fetch_sub(self.made, Ordering::Relaxed);

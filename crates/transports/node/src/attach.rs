@@ -112,6 +112,7 @@ impl Node {
             oversubscribed: node.oversubscribed,
             huge_pages: HugePages::new(params.huge_pages && single_copy),
             made_areas: AtomicU64::new(0),
+            held_areas: AtomicU64::new(0),
         }))
     }
 
@@ -141,6 +142,7 @@ impl Node {
             oversubscribed: false,
             huge_pages: HugePages::new(false),
             made_areas: AtomicU64::new(0),
+            held_areas: AtomicU64::new(0),
         })
     }
 }

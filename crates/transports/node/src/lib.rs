@@ -121,7 +121,11 @@ pub struct Node {
     huge_pages: HugePages,
     /// Bytes of areas beside the segment that this process has made and holds.
     made_areas: AtomicU64,
+    /// A bit for each area of the directory that this process holds.
+    held_areas: AtomicU64,
 }
+
+const _: () = assert!(shm::area::areas(1) <= u64::BITS as usize);
 
 impl Node {
     /// The mapped segment.

@@ -16,7 +16,7 @@ use shm::area::{Owner, SLOTS};
 use shm::{Layout, Shape, SharedMemory};
 
 fn main() {
-    let cases: [(&str, usize, Case); 12] = [
+    let cases: [(&str, usize, Case); 13] = [
         ("three processes share memory that one of them makes", 3, memory_is_shared),
         ("memory outlives its maker", 3, memory_outlives_its_maker),
         ("a maker that was killed is noticed", 2, a_killed_maker_is_noticed),
@@ -28,6 +28,7 @@ fn main() {
         ("places that were given are not given again", 2, places_are_given_once),
         ("an end is seen whatever the process id is by now", 3, an_end_is_seen),
         ("areas that a dead process has held are free once the others have left them", 3, areas_of_the_dead),
+        ("areas that a process has not taken are free once the others have left them", 2, areas_not_taken),
         ("memory is not copied from who has another number", 2, copies_need_the_number),
     ];
     let results: Vec<bool> = cases.into_iter().map(|(name, count, case)| run(name, count, case)).collect();
@@ -332,6 +333,33 @@ fn an_end_is_seen(p: &Process) {
     kill(p.pids[0]);
     assert!(node.has_ended(Peer(0)) && !node.has_ended(Peer(1)));
     p.board[WORDS].store(1, Ordering::SeqCst);
+}
+
+/// Each area is claimed for both; the second process takes one of them, and has left the making of the others.
+fn areas_not_taken(p: &Process) {
+    let both = [Peer(0), Peer(1)];
+    let names: Vec<AreaName> = match p.rank {
+        0 => std::iter::from_fn(|| p.node.claim_area(&both)).collect(),
+        _ => Vec::new(),
+    };
+    if p.rank == 0 {
+        p.write([names[0].base]);
+    }
+    p.meet_all(1);
+    let taken: Vec<AreaName> = match p.rank {
+        0 => names.clone(),
+        _ => vec![AreaName { number: 1, base: p.read::<1>()[0] }],
+    };
+    let held: Vec<_> =
+        taken.iter().map(|&name| p.node.area(name, &both, Peer(p.rank as u32)).unwrap()).collect();
+    p.node.release_areas_not_taken();
+    p.meet_all(2);
+    if p.rank == 0 {
+        drop(held);
+        let again: Vec<AreaName> = std::iter::from_fn(|| p.node.claim_area(&both)).collect();
+        assert!(again.len() == names.len() - 1 && again.iter().all(|name| name.number != names[0].number));
+    }
+    p.meet_all(3);
 }
 
 /// Each area is claimed for all; the last process dies in them.

@@ -32,8 +32,8 @@ pub struct Contexts {
     makings: Arc<Mutex<Makings>>,
     /// Used ids whose communicator is gone.
     lingering: BTreeSet<u32>,
-    /// Used ids that no communicator gets again.
-    abandoned: BTreeSet<u32>,
+    /// Ids that no communicator gets again: a bit for each, by [`place_of`]. Failures may make many.
+    abandoned: BTreeMap<u32, u64>,
     /// Largest id.
     max: u32,
 }
@@ -117,7 +117,7 @@ impl Contexts {
             takings: 0,
             makings: Arc::default(),
             lingering: BTreeSet::new(),
-            abandoned: BTreeSet::new(),
+            abandoned: BTreeMap::new(),
             max: MAX,
         }
     }
@@ -155,7 +155,12 @@ impl Contexts {
 
     /// Whether no communicator has one of `count` ids from `id`.
     pub fn is_free(&self, id: u32, count: u32) -> bool {
-        self.used.range(id..id + count).next().is_none()
+        self.used.range(id..id + count).next().is_none() && !(id..id + count).any(|id| self.is_abandoned(id))
+    }
+
+    fn is_abandoned(&self, id: u32) -> bool {
+        let (word, bit) = place_of(id);
+        self.abandoned.get(&word).is_some_and(|bits| bits & bit != 0)
     }
 
     /// What is kept for communicators in the making.
@@ -195,12 +200,16 @@ impl Contexts {
     /// The communicator of these ids is gone, and its processes may still revoke it or have sent messages in its contexts that no call
     /// takes any more: no other one gets them.
     pub fn abandon(&mut self, id: u32, count: u32) {
-        self.abandoned.extend(id..id + count);
+        for id in id..id + count {
+            let (word, bit) = place_of(id);
+            *self.abandoned.entry(word).or_default() |= bit;
+            self.used.remove(&id);
+        }
     }
 
-    /// Whether an id is used, and the communicator that had it is gone.
+    /// Whether no communicator may get an id, and the one that had it is gone.
     pub fn is_gone(&self, id: u32) -> bool {
-        self.lingering.contains(&id) || self.abandoned.contains(&id)
+        self.lingering.contains(&id) || self.is_abandoned(id)
     }
 
     /// Whether ids may be free that are not known to be.
@@ -222,6 +231,11 @@ impl Contexts {
             self.release(id, 1);
         }
     }
+}
+
+/// Where the bit of an id is.
+const fn place_of(id: u32) -> (u32, u64) {
+    (id / u64::BITS, 1 << (id % u64::BITS))
 }
 
 #[cfg(test)]
