@@ -5,13 +5,16 @@
 
 #include <unistd.h>
 
-enum { BARRIER, ALLTOALLV, PERSISTENT_BARRIER, PERSISTENT_ALLTOALLV, CASES };
-static const char *const names[] = {"MPI_Ibarrier", "MPI_Ialltoallv", "MPI_Barrier_init", "MPI_Alltoallv_init"};
+enum { LONG = 1 << 18 };
+enum { BARRIER, ALLTOALLV, ALLREDUCE, NEIGHBOURS, PERSISTENT_BARRIER, PERSISTENT_ALLTOALLV, CASES };
+static const char *const names[] = {"MPI_Ibarrier", "MPI_Ialltoallv", "MPI_Iallreduce", "MPI_Ineighbor_allgather", "MPI_Barrier_init", "MPI_Alltoallv_init"};
 
 int main(int argc, char **argv)
 {
     int world, me, byte = 0, which, in[3] = {0}, out[3] = {0}, counts[3] = {1, 1, 1}, places[3] = {0, 1, 2};
-    MPI_Comm three;
+    static int sums[LONG];
+    int periodic = 1, ranks = 3;
+    MPI_Comm three, ring;
     MPI_Request request;
 
     MPI_Init(&argc, &argv);
@@ -19,6 +22,7 @@ int main(int argc, char **argv)
     which = world / 3 % CASES;
     MPI_Comm_split(MPI_COMM_WORLD, world / 3, world, &three);
     MPI_Comm_rank(three, &me);
+    MPI_Cart_create(three, 1, &ranks, &periodic, 0, &ring);
     /* Afterwards its processes know whether they can read each other's memory. */
     MPI_Barrier(three);
     if (which == PERSISTENT_BARRIER)
@@ -31,6 +35,10 @@ int main(int argc, char **argv)
         MPI_Ibarrier(three, &request);
     else if (which == ALLTOALLV)
         MPI_Ialltoallv(in, counts, places, MPI_INT, out, counts, places, MPI_INT, three, &request);
+    else if (which == ALLREDUCE)
+        MPI_Iallreduce(MPI_IN_PLACE, sums, LONG, MPI_INT, MPI_SUM, three, &request);
+    else if (which == NEIGHBOURS)
+        MPI_Ineighbor_allgather(in, 1, MPI_INT, out, 1, MPI_INT, ring, &request);
     else
         MPI_Start(&request);
     if (me == 1)
@@ -42,6 +50,7 @@ int main(int argc, char **argv)
         MPI_Request_free(&request);
     if (me == 0)
         check(1, names[which], 0);
+    MPI_Comm_free(&ring);
     MPI_Comm_free(&three);
     return finish();
 }

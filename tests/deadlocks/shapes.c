@@ -177,6 +177,123 @@ static void two_comms(void)
     MPI_Comm_free(&comms[1]);
 }
 
+static void complete(MPI_Request *request)
+{
+    MPI_Wait(request, MPI_STATUS_IGNORE);
+    if (*request != MPI_REQUEST_NULL)
+        MPI_Request_free(request);
+}
+
+/* Each waits for a collective that the other one begins later, on another communicator. */
+static void two_ibarriers(void)
+{
+    MPI_Comm comms[2];
+    MPI_Request request;
+
+    for (int i = 0; i < 2; i++)
+        MPI_Comm_dup(world, &comms[i]);
+    for (int i = 0; i < 2; i++) {
+        MPI_Ibarrier(comms[is_right || me == 0 ? i : !i], &request);
+        complete(&request);
+    }
+    for (int i = 0; i < 2; i++)
+        MPI_Comm_free(&comms[i]);
+}
+
+/* The same with calls of which one may end before the other rank begins it: only who needs data waits for them. */
+static void two_ibcasts(void)
+{
+    MPI_Comm comms[2];
+    MPI_Request request;
+
+    for (int i = 0; i < 2; i++)
+        MPI_Comm_dup(world, &comms[i]);
+    for (int i = 0; i < 2; i++) {
+        int which = is_right || me == 0 ? i : !i;
+        MPI_Ibcast(in, LONG, MPI_BYTE, !which, comms[which], &request);
+        complete(&request);
+    }
+    for (int i = 0; i < 2; i++)
+        MPI_Comm_free(&comms[i]);
+}
+
+/* The last rank begins the collective after a message that the first one sends after it; the others have begun it. */
+static void begin_late(MPI_Request *request, void (*begin)(MPI_Request *))
+{
+    if (me == size - 1 && !is_right)
+        recv_from(0, 8, 6);
+    begin(request);
+    if (me == 1)
+        recv_from(0, 8, 7);
+    complete(request);
+    if (me == 0)
+        send_to(1, 8, 7), send_to(size - 1, 8, 6);
+    if (me == size - 1 && is_right)
+        recv_from(0, 8, 6);
+}
+
+static void iallreduce(MPI_Request *request)
+{
+    MPI_Iallreduce(MPI_IN_PLACE, in, LONG, MPI_BYTE, MPI_BOR, world, request);
+}
+
+static void long_sum(void)
+{
+    MPI_Request request;
+
+    begin_late(&request, iallreduce);
+}
+
+static void start_it(MPI_Request *request)
+{
+    MPI_Start(request);
+}
+
+static void rounds(void)
+{
+    static int one = 1, all;
+    MPI_Request request;
+
+    MPI_Allreduce_init(&one, &all, 1, MPI_INT, MPI_SUM, world, MPI_INFO_NULL, &request);
+    MPI_Start(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    begin_late(&request, start_it);
+}
+
+static MPI_Comm circle;
+
+static void ineighbour(MPI_Request *request)
+{
+    MPI_Ineighbor_allgather(out, 8, MPI_BYTE, in, 8, MPI_BYTE, circle, request);
+}
+
+static void neighbours(void)
+{
+    int periodic = 1;
+    MPI_Request request;
+
+    MPI_Cart_create(world, 1, &size, &periodic, 0, &circle);
+    begin_late(&request, ineighbour);
+    MPI_Comm_free(&circle);
+}
+
+/* A blocking collective comes after the one that has begun, whose end is one rank short. */
+static void in_turn(void)
+{
+    MPI_Request request;
+
+    MPI_Barrier(world);
+    if (me == size - 1 && !is_right)
+        recv_from(0, 8, 6);
+    MPI_Ibarrier(world, &request);
+    MPI_Barrier(world);
+    complete(&request);
+    if (me == 0)
+        send_to(size - 1, 8, 6);
+    if (me == size - 1 && is_right)
+        recv_from(0, 8, 6);
+}
+
 /* Two ranks are dead-locked while the others compute. */
 static void subset(void)
 {
@@ -378,7 +495,9 @@ static const struct {
     { "two_comms", two_comms },   { "subset", subset },           { "threads", threads },
     { "fence", fence },           { "start", start },           { "exposure", exposure },
     { "locks", locks },           { "detached", detached },     { "file", file },
-    { "partitions", partitions },
+    { "partitions", partitions }, { "two_ibarriers", two_ibarriers },
+    { "two_ibcasts", two_ibcasts }, { "long_sum", long_sum },   { "rounds", rounds },
+    { "neighbours", neighbours }, { "in_turn", in_turn },
 };
 
 int main(int argc, char **argv)

@@ -7,7 +7,7 @@
 //!     copies sections out, whatever the ranks do           never reads another one's section
 //!
 //!   section of one rank, words of 64 bits:
-//!   │ header 32 │ modules: HEADS x 8, paths │ waits: SLOTS x 128 │ live: counts, LINES x 4 │
+//!   │ header 32 │ modules: HEADS x 8, paths │ waits: SLOTS x 128, calls that have begun │ live: counts, LINES x 4 │
 //! ```
 //!
 //! # Contract
@@ -48,7 +48,7 @@ use shm::{MapError, SharedMemory};
 
 pub use live::{Figures, Line, Shown};
 pub use modules::{Module, ModuleOffset, Modules};
-pub use waits::{FRAMES, Kind, Need, Part, SLOTS, Slot, Targets, Wait};
+pub use waits::{Begun, FRAMES, Kind, Need, Part, SLOTS, Slot, Targets, Wait};
 
 /// After this time a wait writes what it waits for: long beside any message, short beside any user's patience.
 pub const QUIET: Duration = Duration::from_millis(1000);
@@ -245,6 +245,16 @@ impl Section {
     /// What the rank's threads wait for. A slot that is written just now is left out.
     pub fn waits(&self) -> Vec<Slot> {
         waits::all(self.wait_words())
+    }
+
+    /// The owner, before a wait begins: the collective calls that have begun, which go on meanwhile, with what each lacks.
+    pub fn show_begun(&self, calls: &[Part]) {
+        waits::show_begun(self.wait_words(), calls);
+    }
+
+    /// What [`Section::show_begun`] has written last; `None`: the rank writes it just now.
+    pub fn begun(&self) -> Option<Begun> {
+        waits::begun(self.wait_words())
     }
 
     /// A reader: asks the rank for what it has now. `question` is another one each time, and not 0.

@@ -10,6 +10,9 @@
 //! **Order.** The owner makes the turn odd, writes, and makes it even. A reader takes the words between two reads of an
 //! even turn. A rank that had the same turn in two reads has not left that wait in between: a wait ends by freeing its slot.
 //!
+//! **Collective calls that have begun** and go on whatever the rank waits for have a table of their own ([`Begun`]), written when a
+//! wait begins: a rank that sleeps moves none of them.
+//!
 //! **What does not fit** only ever makes a wait look more hopeful than it is. Of parts that are all needed some may be
 //! missing; where any one of several is enough, what is missing is the outside.
 
@@ -31,9 +34,14 @@ const PART: usize = 4;
 const RUNS: usize = 39;
 const CALL: usize = 4;
 const FIXED: usize = 5;
+/// Collective calls that have begun of which others see what they lack, and runs of the ranks that they lack.
+const BEGUN: usize = 32;
+const BEGUN_RUNS: usize = 96;
 const SLOT: usize = FIXED + CALL + FRAMES + PARTS * PART + RUNS;
 
-pub const WORDS: usize = SLOTS * SLOT;
+const BEGUN_WORDS: usize = 2 + BEGUN * PART + BEGUN_RUNS;
+
+pub const WORDS: usize = SLOTS * SLOT + BEGUN_WORDS;
 
 /// How many of several are needed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,7 +59,8 @@ pub enum Kind {
     Receive,
     /// A receive by the targets, or progress there.
     Send,
-    /// The part of the targets in a collective call, or in a call that synchronises.
+    /// The next step of the targets in a collective call, which this rank has begun; with a [`Part::round`], their arrival there, also in
+    /// a call that synchronises.
     Collective,
     /// A lock of a window that the targets hold, or their answer about it.
     Lock,
@@ -108,16 +117,31 @@ pub struct Part {
     pub need: Need,
     /// Who can bring it about.
     pub targets: Targets,
-    /// The tag of a message; `None`: any, or it has none.
+    /// The tag of a message; `None`: any, or it has none. With the context it names a collective call.
     pub tag: Option<i32>,
     /// A number that communicator or window has in all its processes; 0: not known.
     pub context: u32,
+    /// The number of the meeting that all targets are to come to: one that waits for the same one has come.
+    pub round: Option<u32>,
 }
 
 impl Part {
     /// Something that no rank of the job alone brings about, or of which that is not known.
     pub fn outside() -> Part {
-        Part { kind: Kind::Other, need: Need::All, targets: Targets::Outside, tag: None, context: 0 }
+        Part {
+            kind: Kind::Other,
+            need: Need::All,
+            targets: Targets::Outside,
+            tag: None,
+            context: 0,
+            round: None,
+        }
+    }
+
+    /// Whether both are about the same collective call.
+    pub fn is_of_call(&self, other: &Part) -> bool {
+        let call = |part: &Part| (part.kind, part.context, part.tag);
+        self.kind == Kind::Collective && call(self) == call(other)
     }
 }
 
@@ -147,6 +171,52 @@ pub struct Slot {
     pub turn: u64,
     /// What is waited for.
     pub wait: Wait,
+}
+
+/// The collective calls that a rank has begun and that are not over, each with what it lacks.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Begun {
+    /// The same as before, and the table was not written in between.
+    pub turn: u64,
+    /// Calls of the kind [`Kind::Collective`].
+    pub calls: Vec<Part>,
+    /// There are no others.
+    pub is_whole: bool,
+}
+
+/// Writes the calls that have begun.
+pub fn show_begun(words: &[AtomicU64], calls: &[Part]) {
+    let words = begun_words(words);
+    let (parts, runs) = words[2..].split_at(BEGUN * PART);
+    let turn = open(words);
+    let (count, taken) = write_parts(parts, runs, calls, Need::All);
+    let is_whole = count == calls.len();
+    words[1].store((count | taken << 8 | usize::from(is_whole) << 16) as u64, Relaxed);
+    // Release: pairs with the Acquire in `begun`.
+    words[0].store(turn + 2, Release);
+}
+
+/// What [`show_begun`] has written last; `None`: the owner writes just now, or it is nothing that this library has written.
+pub fn begun(words: &[AtomicU64]) -> Option<Begun> {
+    let words = begun_words(words);
+    let turn = words[0].load(Acquire);
+    if turn == 0 {
+        return Some(Begun { is_whole: true, ..Begun::default() });
+    }
+    let copy: Vec<u64> = words.iter().map(|word| word.load(Relaxed)).collect();
+    fence(Acquire);
+    if turn % 2 == 1 || words[0].load(Relaxed) != turn {
+        return None;
+    }
+    let [count, taken, is_whole, ..] = copy[1].to_le_bytes().map(usize::from);
+    let (parts, runs) = copy[2..].split_at(BEGUN * PART);
+    let runs = runs.get(..taken)?;
+    let calls = parts.get(..count * PART)?.chunks_exact(PART).map(|part| parse_part(part, runs));
+    Some(Begun { turn, calls: calls.collect::<Option<_>>()?, is_whole: is_whole != 0 })
+}
+
+fn begun_words(words: &[AtomicU64]) -> &[AtomicU64] {
+    &words[SLOTS * SLOT..][..BEGUN_WORDS]
 }
 
 /// Begins a wait in a free slot, whose number it gives; `None`: all are taken.
@@ -191,7 +261,7 @@ fn write(words: &[AtomicU64], wait: &Wait) {
     let (parts, runs) = rest.split_at(PARTS * PART);
     text::write(call, wait.call.as_bytes());
     frames.iter().zip(&wait.frames).for_each(|(word, &frame)| word.store(frame, Relaxed));
-    let (count, taken) = write_parts(parts, runs, wait);
+    let (count, taken) = write_parts(parts, runs, &wait.parts, wait.need);
     head[1].store(wait.thread.max(1) as u64, Relaxed);
     head[2].store(wait.since, Relaxed);
     head[3].store(wait.need as u64, Relaxed);
@@ -200,18 +270,19 @@ fn write(words: &[AtomicU64], wait: &Wait) {
     words[0].store(turn + 2, Release);
 }
 
-/// Writes what fits; the numbers of parts and runs that were written.
-fn write_parts(words: &[AtomicU64], places: &[AtomicU64], wait: &Wait) -> (usize, usize) {
+/// Writes what fits of parts of which so many are needed; the numbers of parts and runs that were written.
+fn write_parts(words: &[AtomicU64], places: &[AtomicU64], parts: &[Part], need: Need) -> (usize, usize) {
+    let (room, rooms) = (words.len() / PART, places.len());
     let (mut count, mut taken) = (0, 0);
-    for part in wait.parts.iter().take(PARTS) {
+    for part in parts.iter().take(room) {
         // The last place of a choice is for what has none.
-        let is_cut = wait.need == Need::Any && count + 1 == PARTS && wait.parts.len() > PARTS;
+        let is_cut = need == Need::Any && count + 1 == room && parts.len() > room;
         let runs = match &part.targets {
             Targets::Ranks(runs) if !is_cut => {
-                let fits = runs.len() <= RUNS - taken;
+                let fits = runs.len() <= rooms - taken;
                 match (fits, part.need) {
                     (true, _) => Some(&runs[..]),
-                    (false, Need::All) => Some(&runs[..RUNS - taken]),
+                    (false, Need::All) => Some(&runs[..rooms - taken]),
                     (false, Need::Any) => None,
                 }
             }
@@ -221,9 +292,11 @@ fn write_parts(words: &[AtomicU64], places: &[AtomicU64], wait: &Wait) -> (usize
         let flags = part.kind as u64
             | (part.need as u64) << 8
             | u64::from(runs.is_none()) << 16
-            | u64::from(part.tag.is_some()) << 17;
+            | u64::from(part.tag.is_some()) << 17
+            | u64::from(part.round.is_some()) << 18;
         word[0].store(flags | u64::from(part.context) << 32, Relaxed);
-        word[1].store(part.tag.unwrap_or(0) as u32 as u64, Relaxed);
+        let (tag, round) = (part.tag.unwrap_or(0) as u32, part.round.unwrap_or(0));
+        word[1].store(u64::from(tag) | u64::from(round) << 32, Relaxed);
         let runs = runs.unwrap_or_default();
         word[2].store((taken | runs.len() << 8) as u64, Relaxed);
         for &(first, last) in runs {
@@ -282,6 +355,7 @@ fn parse_part(words: &[u64], runs: &[u64]) -> Option<Part> {
         targets,
         tag: (flags & 2 != 0).then_some(words[1] as u32 as i32),
         context: (words[0] >> 32) as u32,
+        round: (flags & 4 != 0).then_some((words[1] >> 32) as u32),
     })
 }
 
@@ -310,8 +384,16 @@ mod tests {
         let runs = proptest::collection::vec((any::<u32>(), any::<u32>()), 0..12);
         let targets =
             proptest::option::of(runs).prop_map(|runs| runs.map_or(Targets::Outside, Targets::Ranks));
-        (0..KINDS.len(), any_need(), targets, any::<Option<i32>>(), any::<u32>()).prop_map(
-            |(kind, need, targets, tag, context)| Part { kind: KINDS[kind], need, targets, tag, context },
+        let numbers = (any::<Option<i32>>(), any::<u32>(), any::<Option<u32>>());
+        (0..KINDS.len(), any_need(), targets, numbers).prop_map(
+            |(kind, need, targets, (tag, context, round))| Part {
+                kind: KINDS[kind],
+                need,
+                targets,
+                tag,
+                context,
+                round,
+            },
         )
     }
 
@@ -357,10 +439,32 @@ mod tests {
         }
 
         #[test]
+        fn begun_calls_are_read_as_they_were_written_or_easier(calls in proptest::collection::vec(any_part(), 0..40)) {
+            let words = empty();
+            prop_assert_eq!(begun(&words), Some(Begun { is_whole: true, ..Begun::default() }));
+            show_begun(&words, &calls);
+            let read = begun(&words).unwrap();
+            prop_assert_eq!((read.is_whole, read.calls.len()), (calls.len() <= BEGUN, calls.len().min(BEGUN)));
+            let as_wait = |parts: &[Part]| Wait {
+                thread: 1, since: 0, call: String::new(), frames: vec![], need: Need::All, parts: parts.to_vec(),
+            };
+            prop_assert!(is_no_harder(&as_wait(&calls), &as_wait(&read.calls)), "{:?}", read);
+            let names = |calls: &[Part]| {
+                calls.iter().take(BEGUN).map(|it| (it.kind, it.tag, it.context, it.round)).collect::<Vec<_>>()
+            };
+            prop_assert_eq!(names(&read.calls), names(&calls));
+            prop_assert!(all(&words).is_empty());
+            show_begun(&words, &[]);
+            prop_assert!(begun(&words).is_some_and(|now| now.turn != read.turn && now.calls.is_empty()));
+        }
+
+        #[test]
         fn no_slot_is_believed(rubbish in proptest::collection::vec(any::<u64>(), SLOT)) {
             let words = empty();
             slot(&words, 3).iter().zip(&rubbish).for_each(|(word, &value)| word.store(value, Relaxed));
             let _ = all(&words);
+            begun_words(&words).iter().zip(&rubbish).for_each(|(word, &value)| word.store(value & !1, Relaxed));
+            let _ = begun(&words);
             slot(&words, 3)[0].store(2, Relaxed);
             let small = [2, 1, 7, 1, 0x0002_0102];
             slot(&words, 3).iter().zip(small).for_each(|(word, value)| word.store(value, Relaxed));
@@ -412,6 +516,7 @@ mod tests {
                 targets: Targets::rank(n as u32),
                 tag: Some(n as i32),
                 context: n as u32,
+                round: None,
             }],
         };
         std::thread::scope(|scope| {

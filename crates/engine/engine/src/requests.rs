@@ -14,6 +14,7 @@ use std::any::Any;
 
 use abi::{Error, Result};
 use mem::Slab;
+use observe::Part;
 use pml::{Done, ReqId};
 
 use crate::domain::Token;
@@ -70,6 +71,11 @@ pub trait Operation<S>: Any {
     /// it needs is not known.
     fn needs(&self) -> Vec<ReqId> {
         self.stands_for().into_iter().collect()
+    }
+
+    /// For a collective call that is under way: its part in it, with what it lacks of others.
+    fn lacks(&self, _state: &S) -> Option<Part> {
+        None
     }
 
     /// Goes on with a registered operation. `key` is its own.

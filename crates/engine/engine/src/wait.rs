@@ -52,6 +52,9 @@ pub trait Progress: Owner {
     fn show(&self, section: &observe::Section);
     /// What a wait for a request of the message layer is for.
     fn request(&self, id: ReqId) -> Reason;
+    /// The collective calls that have begun and are not over, but for those that a blocking wait goes on with: they go on in whatever
+    /// the threads of this process wait.
+    fn begun(&self) -> Vec<Part>;
 }
 
 /// What a wait is for, for the launcher to see (`observe`).
@@ -155,6 +158,7 @@ impl<S: Progress> Host for Token<S> {
         if !state.is_settled() {
             return None;
         }
+        section.show_begun(&state.begun());
         let Reason { call, need, parts } = why(&mut state);
         let waited = since.elapsed().as_nanos() as u64;
         let wait = Wait {

@@ -105,6 +105,9 @@ impl Progress for Counter {
     fn request(&self, _: pml::ReqId) -> engine::Reason {
         engine::Reason::outside()
     }
+    fn begun(&self) -> Vec<observe::Part> {
+        Vec::new()
+    }
 }
 
 fn publish(number: u32) {

@@ -185,6 +185,9 @@ impl Progress for State {
     fn request(&self, _: pml::ReqId) -> engine::Reason {
         engine::Reason::outside()
     }
+    fn begun(&self) -> Vec<observe::Part> {
+        Vec::new()
+    }
 }
 
 impl Linked for State {

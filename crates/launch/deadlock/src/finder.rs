@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use observe::Slot;
+use observe::{Begun, Slot};
 
-use crate::graph::{Graph, Node};
+use crate::graph::{Blocked, Graph, Node};
 
 /// What is seen of a rank at a moment.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -17,6 +17,8 @@ pub enum Does {
     Waits {
         /// The slots.
         slots: Vec<Slot>,
+        /// Collective calls that go on meanwhile.
+        begun: Begun,
         /// Processor time of its other threads, in any unit: with another number at the next look it runs.
         busy: u64,
     },
@@ -75,11 +77,13 @@ pub enum Found {
 fn graph(now: &Snapshot, before: &Snapshot) -> Graph {
     let node = |(rank, now): (usize, &Rank)| match (&now.does, before.get(rank).map(|rank| &rank.does)) {
         (Does::Ended, _) => Node::Ended,
-        (Does::Waits { slots, busy }, Some(Does::Waits { slots: then, busy: was })) => {
+        (Does::Waits { slots, begun, busy }, Some(Does::Waits { slots: then, begun: had, busy: was })) => {
             let key = |slot: &Slot| (slot.number, slot.turn);
-            let is_same = slots.iter().map(key).eq(then.iter().map(key)) && busy == was;
+            let is_same =
+                slots.iter().map(key).eq(then.iter().map(key)) && begun.turn == had.turn && busy == was;
+            let waits = || slots.iter().map(|slot| slot.wait.clone()).collect();
             match is_same {
-                true => Node::Waits(slots.iter().map(|slot| slot.wait.clone()).collect()),
+                true => Node::Waits(Blocked { waits: waits(), begun: begun.clone() }),
                 false => Node::Runs,
             }
         }

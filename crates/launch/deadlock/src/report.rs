@@ -25,8 +25,8 @@ pub fn text(graph: &Graph, dead: &[u32], mut site: impl FnMut(u32, &Wait) -> (St
         dead.iter().copied().filter(|&rank| !circle.iter().any(|link| link.rank == rank)).collect();
     let shown = MOST_LINES.saturating_sub(circle.len()).min(others.len());
     for &rank in &others[..shown] {
-        let Node::Waits(waits) = &graph.0[rank as usize] else { continue };
-        for wait in waits {
+        let Node::Waits(blocked) = &graph.0[rank as usize] else { continue };
+        for wait in &blocked.waits {
             let (what, (call, place)) = (what_for(wait, rank), site(rank, wait));
             let _ = writeln!(text, "  rank {rank} waits in {} for {what}{place}", named(&call));
         }
@@ -44,8 +44,8 @@ fn line(text: &mut String, link: &Link<'_>, site: &mut impl FnMut(u32, &Wait) ->
         2.. => ", or any other of its requests",
         _ => "",
     };
-    let (kind, about) = (kind(link.part), detail(link.part));
     let (call, place) = site(link.rank, link.wait);
+    let (kind, about) = (kind(link.part), detail(link.part, &call));
     let _ = writeln!(
         text,
         "  rank {} waits in {} for {kind}rank {}{about}{of_many}{place}",
@@ -63,7 +63,7 @@ fn named(call: &str) -> &str {
 pub fn what_for(wait: &Wait, own: u32) -> String {
     let Some(part) = wait.parts.first() else { return "nothing that can come".to_owned() };
     let more = if wait.parts.len() > 1 { ", among others" } else { "" };
-    format!("{}{}{}{more}", kind(part), ranks(&part.targets, own), detail(part))
+    format!("{}{}{}{more}", kind(part), ranks(&part.targets, own), detail(part, &wait.call))
 }
 
 /// What the targets of a part are to do, as words before them.
@@ -90,10 +90,12 @@ fn ranks(targets: &Targets, own: u32) -> String {
     }
 }
 
-fn detail(part: &Part) -> String {
+/// More about a part of a wait in `call`.
+fn detail(part: &Part, call: &str) -> String {
     match (part.kind, part.tag) {
         (Kind::Receive | Kind::Send, Some(tag)) => format!(" with tag {tag}"),
         (Kind::Receive, None) => " with any tag".to_owned(),
+        (Kind::Collective, _) if call.starts_with("MPI_Wait") => " in a collective call".to_owned(),
         _ => String::new(),
     }
 }

@@ -255,6 +255,9 @@ impl<M: Mtl> LayerState for Cm<M> {
         self.requests.iter().filter_map(|(_, request)| request.state.open()).for_each(seen);
     }
 
+    // `awaited` is not known. Networks tell neither which sends have met their receives nor what is still on its way to a receive; so a
+    // wait that looks like one for the other program may be one for a transfer.
+
     fn matches_below(&self) -> bool {
         true
     }

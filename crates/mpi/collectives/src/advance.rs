@@ -2,8 +2,6 @@
 
 use std::cell::Cell;
 
-use engine::Reason;
-
 use super::run::{Missing, Running};
 use super::turns::return_to;
 use objects::domain::Token;
@@ -17,15 +15,10 @@ const POLLS: u32 = 16;
 /// Advances a call that has begun to its end, as a blocking one.
 pub(super) fn advance_to_end(t: &mut Token, running: &mut Running) {
     let polls = if running.uses_area() && !t.lock().params.waiting.spin.is_zero() { POLLS } else { 1 };
-    let is_blocking = running.is_blocking();
-    let comm = running.comm();
+    let (by, name) = ((running.comm(), running.waits_in()), running.name());
     loop {
         let missing = Cell::new(None);
-        // A nonblocking call goes on in whatever its members wait, so whom it lacks is not known.
-        let why = |state: &mut State| {
-            let missing: Option<Missing> = missing.get().filter(|_| is_blocking);
-            missing.map_or_else(Reason::outside, |missing| missing.reason(state, comm))
-        };
+        let why = |state: &mut State| Missing::reason(missing.get(), state, by, name);
         let due = wait_actively_seen(t, why, |state| {
             for poll in 0..polls {
                 let due = running.advance(&mut state.p2p);

@@ -7,10 +7,12 @@ use abi::Result;
 use coll::Coll;
 use engine::{Advance, Afterlife, Blocking, Fate, Guarded, Operation, advance_all};
 use ffi::copies;
+use observe::Part;
 use pml::Done;
 
 use super::advance::{advance_to_end, take_area_of};
 use super::arguments::Arguments;
+use super::await_turn::await_turn;
 use super::callback::Callback;
 use super::check::{Logged, Statement};
 use super::fast_path::Planned;
@@ -19,7 +21,7 @@ use super::mode::{Mode, Start};
 use super::persistent::Persistent;
 use super::run::{Running, done};
 use super::state::CollState;
-use super::turns::{await_turn, queue};
+use super::turns::queue;
 use objects::comm::Comm;
 use objects::domain::Token;
 use objects::handle::RequestKey;
@@ -238,6 +240,10 @@ impl Operation<State> for Running {
 
     fn outcome(&self) -> Done {
         done(self.comm(), self.result())
+    }
+
+    fn lacks(&self, state: &State) -> Option<Part> {
+        (!self.is_complete()).then(|| self.part(state))
     }
 
     fn advance(&mut self, state: &mut State, key: u32) -> Advance {

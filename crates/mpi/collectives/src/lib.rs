@@ -44,6 +44,7 @@
 mod advance;
 mod area;
 mod arguments;
+mod await_turn;
 mod call;
 mod callback;
 mod check;
@@ -79,13 +80,13 @@ pub use movement::*;
 pub use neighbour::*;
 pub use reductions::*;
 
+pub use await_turn::await_turn;
 pub use check::forget as forget_log;
 pub use finalize::meet_to_finalize;
 pub use kept::{forget, hints_changed, refuse};
 pub use mode::Mode;
 pub use run::Running;
 pub use sharing::{open_world_area, share as share_area};
-pub use turns::await_turn;
 pub use words::{
     Swap, deal_words, gather_words, largest, reduce_words, share_words, smallest, starts, swap_words,
     tell_words,

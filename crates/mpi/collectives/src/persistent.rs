@@ -2,6 +2,7 @@
 
 use abi::Result;
 use engine::{Advance, Blocking, Fate, Operation};
+use observe::Part;
 use pml::Done;
 
 use super::advance::advance_to_end;
@@ -79,6 +80,12 @@ impl Operation<State> for Persistent {
 
     fn blocking(&self) -> Option<Blocking<State>> {
         Some(finish)
+    }
+
+    fn lacks(&self, state: &State) -> Option<Part> {
+        let running =
+            self.running.as_ref().filter(|running| self.stage == Stage::Started && !running.is_complete());
+        running.map(|running| running.part(state))
     }
 
     fn advance(&mut self, state: &mut State, key: u32) -> Advance {

@@ -7,11 +7,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use abi::{Address, Error, Result, Status};
+use btl::Peer;
 use coll::{Coll, Execution, Region, Schedule, State as Progress, Waiting};
 use engine::{P2p, Reason};
 use ffi::copies::Copies;
 use node::NodeArea;
-use pml::{Done, ReqId};
+use observe::{Need, Part};
+use pml::{Awaited, Done, ReqId};
 
 use super::call::{Call, Reduction};
 use super::callback::Callback;
@@ -22,7 +24,7 @@ use super::port::{CorePort, InFlight, Wire};
 use super::signature::Signature;
 use objects::comm::{Comm, Held};
 use objects::datatype::TypeRef;
-use objects::reason;
+use objects::reason::{self, Lack};
 use objects::state::State;
 
 /// What a collective waits for, as far as that is one thing.
@@ -37,13 +39,37 @@ pub(super) enum Missing {
 }
 
 impl Missing {
-    /// What a call of `comm` is for that lacks this.
-    pub(super) fn reason(self, state: &State, comm: abi::Comm) -> Reason {
-        match self {
-            Missing::Request(id) => reason::of_request(state, id),
-            Missing::Member(member) => reason::of_member(state, comm, member as usize),
-            Missing::Round(number) => reason::of_all_members(state, comm, number),
-        }
+    /// The part of this process in the call of these members that has this tag in this context, and lacks `missing`.
+    pub(super) fn part(missing: Option<Missing>, state: &State, members: &[u32], call: (u32, i32)) -> Part {
+        let lack = match missing {
+            Some(Missing::Request(id)) => match state.p2p.awaited(id) {
+                Some(Awaited::Message { peer: Some(peer), .. } | Awaited::Receive { peer, .. }) => {
+                    Lack::Step(peer)
+                }
+                _ => Lack::Unknown,
+            },
+            Some(Missing::Member(member)) => {
+                members.get(member as usize).map_or(Lack::Unknown, |&peer| Lack::Step(Peer(peer)))
+            }
+            Some(Missing::Round(number)) => Lack::Arrivals(members, number),
+            None => Lack::Unknown,
+        };
+        reason::of_call(state, call, lack)
+    }
+
+    /// What a wait for the end of that call of a communicator is for. `name`: of the function that waits, where the call itself does not.
+    pub(super) fn reason(
+        missing: Option<Missing>,
+        state: &State,
+        (comm, name): (abi::Comm, &'static str),
+        call: (u32, i32),
+    ) -> Reason {
+        let part = match state.comm(comm) {
+            Ok(comm) => Missing::part(missing, state, &comm.peers, call),
+            // It was freed.
+            Err(_) => reason::of_call(state, call, Lack::Unknown),
+        };
+        Reason { call: name, need: Need::All, parts: vec![part] }
     }
 }
 
@@ -220,6 +246,23 @@ impl Running {
         matches!(self.execution.waiting(), Waiting::Step(_))
     }
 
+    /// The part of this process in the call, with what it lacks, while it is not over.
+    pub(super) fn part(&self, state: &State) -> Part {
+        // Before its turn it lacks what the calls before it lack.
+        let missing = if self.wants_area() && self.area.is_none() { None } else { self.missing() };
+        Missing::part(missing, state, &self.wire.peers, (self.wire.context, self.wire.tag))
+    }
+
+    /// The function that waits for its end, where that is not the call itself.
+    pub(super) fn waits_in(&self) -> &'static str {
+        if self.held.is_some() { "MPI_Wait" } else { "" }
+    }
+
+    /// What names the call in all its processes: the context and tag of its messages.
+    pub(super) fn name(&self) -> (u32, i32) {
+        (self.wire.context, self.wire.tag)
+    }
+
     /// What the step that does not go on waits for, if that is one thing.
     pub(super) fn missing(&self) -> Option<Missing> {
         match self.execution.waiting() {
@@ -229,11 +272,6 @@ impl Running {
             ) => Some(Missing::Member(member)),
             _ => self.execution.awaited_round().map(Missing::Round),
         }
-    }
-
-    /// Whether this is a blocking call of the program, and no nonblocking one that it waits for.
-    pub(super) fn is_blocking(&self) -> bool {
-        self.held.is_none()
     }
 
     /// Puts the execution at its start.

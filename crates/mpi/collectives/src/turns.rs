@@ -19,20 +19,7 @@ use node::NodeArea;
 use super::kept;
 use super::run::Running;
 use objects::comm::Slot;
-use objects::domain::Token;
 use objects::state::State;
-use objects::wait::wait_for;
-
-/// Waits until the nonblocking calls that use the area of a communicator are over, as far as this process is concerned.
-pub fn await_turn(t: &mut Token, comm: abi::Comm) {
-    let is_lent = |state: &State| {
-        let kept = state.comms.find(comm).and_then(|comm| kept::at(&state.tables, comm.slot));
-        kept.is_some_and(|kept| kept.turns.has_area && kept.area.is_none())
-    };
-    if is_lent(&t.lock()) {
-        wait_for(t, |state| (!is_lent(state)).then_some(()));
-    }
-}
 
 /// Puts a nonblocking call that uses the area in line, and begins it if its turn is now.
 pub(super) fn queue(state: &mut State, comm: abi::Comm, key: u32) -> abi::Result<()> {

@@ -1,7 +1,8 @@
 //! What waits are for, in terms of ranks: for the launcher, which finds dead-locks (`observe`, crate `deadlock`).
 //!
 //! A reason may only say what holds as long as the thread sleeps: that it goes on if, and not before, the named ranks do
-//! something by their programs. What goes on by itself, a transfer or a nonblocking collective, is [`Reason::outside`].
+//! something by their programs. What goes on by itself, as a transfer does, is [`Reason::outside`]. A collective call that has begun
+//! goes on by itself where it can: its reason is what it lacks ([`of_call`]), and each process shows those that it has begun.
 
 use btl::Peer;
 use engine::Reason;
@@ -37,6 +38,9 @@ pub fn of_requests(
         Some(RequestKey::Pml(key)) => vec![of_id(state, ReqId(key))],
         Some(RequestKey::Operation(key)) => {
             let operation = state.requests.get(key);
+            if let Some(part) = operation.and_then(|it| it.lacks(state)) {
+                return vec![part];
+            }
             let needs = operation.map(|it| it.needs()).unwrap_or_default();
             let is_one = operation.is_some_and(|it| it.stands_for().is_some());
             // Where one of several requests is enough, one that needs several messages looks more hopeful than it is.
@@ -62,33 +66,45 @@ fn of_id(state: &State, id: ReqId) -> Part {
     state.p2p.awaited(id).map_or_else(Part::outside, |awaited| of_awaited(state, awaited))
 }
 
-/// Of `need` of these processes, each of which brings it about by its program. `number`: which of its kind in `context` it is.
+/// Of `need` of these processes, each of which brings it about by its program. `number`: which of its kind in `context` it is, if those
+/// who wait for the same one need nothing of each other.
 pub fn of_peers(
     state: &State,
     (kind, need): (Kind, Need),
     peers: impl IntoIterator<Item = Peer>,
-    (context, number): (u32, Option<i32>),
+    (context, number): (u32, Option<u32>),
 ) -> Reason {
     let peers: Vec<u32> = peers.into_iter().map(|peer| peer.0).collect();
-    let part = Part { kind, need, targets: others(state, &peers), tag: number, context };
+    let part = Part { kind, need, targets: others(state, &peers), tag: None, context, round: number };
     Reason { call: "", need: Need::All, parts: vec![part] }
 }
 
-/// Of the part of `rank` of a communicator in a blocking collective call.
-pub fn of_member(state: &State, comm: abi::Comm, rank: usize) -> Reason {
-    let Ok(comm) = state.comm(comm) else { return Reason::outside() };
-    let Some(&peer) = comm.peers.get(rank) else { return Reason::outside() };
-    let targets = one(state, Peer(peer));
-    let part = Part { kind: Kind::Other, need: Need::All, targets, tag: None, context: comm.context };
-    Reason { call: "", need: Need::All, parts: vec![part] }
+/// What a collective call lacks that this process has begun.
+#[derive(Clone, Copy)]
+pub enum Lack<'p> {
+    /// The next step of this process.
+    Step(Peer),
+    /// The arrival of those of these processes that have not come to the meeting of this number.
+    Arrivals(&'p [u32], u64),
+    /// Something of this process itself, or it is not known.
+    Unknown,
 }
 
-/// Of all members of a communicator that are not in its blocking collective call `number`, which none leaves before all are
-/// there.
+/// Of what the call lacks that has this tag in this context in all its processes.
+pub fn of_call(state: &State, (context, tag): (u32, i32), lack: Lack<'_>) -> Part {
+    let (targets, round) = match lack {
+        Lack::Step(peer) => (one(state, peer), None),
+        Lack::Arrivals(peers, number) => (others(state, peers), Some(number as u32)),
+        Lack::Unknown => (Targets::Outside, None),
+    };
+    Part { kind: Kind::Collective, need: Need::All, targets, tag: Some(tag), context, round }
+}
+
+/// Of all members of a communicator that are not in the call `number` of its own kind, which none leaves before all are there.
 pub fn of_all_members(state: &State, comm: abi::Comm, number: u64) -> Reason {
     let Ok(comm) = state.comm(comm) else { return Reason::outside() };
     let peers = comm.peers.iter().map(|&peer| Peer(peer));
-    of_peers(state, (Kind::Collective, Need::All), peers, (comm.context, Some(number as i32)))
+    of_peers(state, (Kind::Collective, Need::All), peers, (comm.context, Some(number as u32)))
 }
 
 fn of_awaited(state: &State, awaited: Awaited) -> Part {
@@ -101,7 +117,7 @@ fn of_awaited(state: &State, awaited: Awaited) -> Part {
         None => (Need::Any, members(state, context)),
     };
     let tag = (tag != abi::ANY_TAG).then_some(tag);
-    Part { kind, need, targets, tag, context }
+    Part { kind, need, targets, tag, context, round: None }
 }
 
 /// The rank of a process of the own job.

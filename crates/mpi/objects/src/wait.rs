@@ -109,6 +109,10 @@ impl Progress for State {
     fn request(&self, id: ReqId) -> Reason {
         reason::of_request(self, id)
     }
+
+    fn begun(&self) -> Vec<observe::Part> {
+        self.requests.iter().filter_map(|operation| operation.lacks(self)).collect()
+    }
 }
 
 impl Linked for State {
@@ -203,7 +207,9 @@ impl State {
     }
 }
 
-/// Waits until `ready` gives a result that any thread's progress may bring, making progress meanwhile.
+/// Waits until `ready` gives a result that any thread's progress may bring, making progress meanwhile. Others do not see what it is for, and
+/// take it for one that may end: it is for what comes of no other rank's program alone. An agreement ends also by the launcher's word of a
+/// failure, an access to a file by a thread of the library, a meeting by another job.
 #[inline]
 pub fn wait_for<R>(t: &mut Token, ready: impl FnMut(&mut State) -> Option<R>) -> R {
     wait(t, How::Parked(Interest::Change), unknown, ready)

@@ -106,7 +106,8 @@ fn acquire(t: &mut Token, win: abi::Win, target: u32, exclusive: bool, holds: bo
     };
     let sent = request(t, win, target, LOCK, &[token, exclusive.into(), holds.into(), rank.into()], &[]);
     begun(t, win, token, sent)?;
-    // Each turn is one more question to the target: its answer, or its loss, ends this.
+    // Each turn is one more question to the target: its answer, or its loss, ends this. Others do not see whom this waits for: the questions
+    // wake the target, so none of its waits would stay the same from one look at dead-locks to the next.
     loop {
         let deadline = Instant::now() + TIMEOUT;
         let outcome = wait_actively_until(t, deadline, |State { tables, p2p, .. }| {

@@ -436,7 +436,7 @@ impl Window {
         state: &State,
         what: (observe::Kind, Need),
         ranks: impl IntoIterator<Item = u32>,
-        number: Option<i32>,
+        number: Option<u32>,
     ) -> Reason {
         let context = state.comm(self.comm).map_or(0, |comm| comm.context);
         let peers = ranks.into_iter().map(|rank| self.peer(rank));

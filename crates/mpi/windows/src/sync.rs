@@ -49,7 +49,7 @@ pub(super) fn meet(t: &mut Token, win: abi::Win) -> Result<Result<()>> {
     let met = |_: &mut Window, _: &mut P2p| control.view().is_open(goal).then_some(Ok(()));
     // A process that has entered is there until all have.
     let why = |state: &State, window: &Window| {
-        window.awaits(state, (Kind::Collective, Need::All), 0..window.ranks() as u32, Some(goal as i32))
+        window.awaits(state, (Kind::Collective, Need::All), 0..window.ranks() as u32, Some(goal as u32))
     };
     await_living(t, win, why, met, |window, _| if window.has_any_ended() { Err(ENDED) } else { Ok(()) })?;
     Ok(Ok(()))

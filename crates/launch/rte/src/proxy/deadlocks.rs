@@ -172,7 +172,7 @@ fn does(section: &Section, slots: Vec<Slot>, pid: i32) -> Does {
     if section.state() != State::Running || section.unseen() != 0 || slots.is_empty() {
         return Does::Runs;
     }
-    let Some(tasks) = task::all(pid) else { return Does::Runs };
+    let (Some(begun), Some(tasks)) = (section.begun(), task::all(pid)) else { return Does::Runs };
     let waits = |task: &task::Task| slots.iter().any(|slot| slot.wait.thread == task.thread);
     let are_there = slots.iter().all(|slot| tasks.iter().any(|task| task.thread == slot.wait.thread));
     let others = tasks.iter().filter(|task| !waits(task));
@@ -182,5 +182,5 @@ fn does(section: &Section, slots: Vec<Slot>, pid: i32) -> Does {
     if !are_there || !tasks.iter().all(|task| task.sleeps) || !others.clone().all(is_still) {
         return Does::Runs;
     }
-    Does::Waits { busy: others.map(|task| task.ticks).sum(), slots }
+    Does::Waits { busy: others.map(|task| task.ticks).sum(), slots, begun }
 }

@@ -5,12 +5,13 @@
 use abi::Result;
 use engine::{Advance, Afterlife, Blocking, Fate, Operation};
 use ffi::copies::{self, Copies};
+use observe::Part;
 use pml::Done;
 
 use super::super::check::LogReads;
 use super::super::run::done;
 use super::super::turns::return_to;
-use super::{Blocks, Lacks, Started, complete};
+use super::{Blocks, Started, complete};
 use objects::domain::Token;
 use objects::handle::RequestKey;
 use objects::immediate::SENT;
@@ -41,7 +42,7 @@ pub(super) fn leave(
     if state.requests.check_room().is_err() {
         drop(state);
         *request = SENT;
-        return complete(t, comm, started, Lacks::Unknown);
+        return complete(t, (comm, ""), started);
     }
     let copies = copies::take(request);
     let later =
@@ -61,12 +62,16 @@ fn finish(t: &mut Token, key: u32) -> Option<(Done, Fate)> {
         drop(state.requests.remove(key));
         (comm, started, copies)
     };
-    let result = complete(t, comm, started, Lacks::Unknown);
+    let result = complete(t, (comm, "MPI_Wait"), started);
     copies.iter().for_each(Copies::give_back);
     Some((done(comm, result), Fate::Removed))
 }
 
 impl Later {
+    pub(in super::super) fn comm(&self) -> abi::Comm {
+        self.comm
+    }
+
     /// Ends the call; the communicator gets its area back.
     fn end(&mut self, state: &mut State, result: Result<()>) -> Advance {
         self.result = result;
@@ -89,6 +94,10 @@ impl Operation<State> for Later {
 
     fn blocking(&self) -> Option<Blocking<State>> {
         Some(finish)
+    }
+
+    fn lacks(&self, state: &State) -> Option<Part> {
+        self.started.as_ref().map(|started| started.part(state, self.comm))
     }
 
     fn advance(&mut self, state: &mut State, _key: u32) -> Advance {

@@ -19,7 +19,7 @@ use coll::Coll;
 use coll::algorithms::registry::AlgorithmId;
 use coll::exchange::{Participant, Places};
 use coll::tuned::Level;
-use engine::Reason;
+use observe::Part;
 
 use super::check::{LogReads, Logged, Statement, disagreement};
 use super::kept;
@@ -32,6 +32,7 @@ use blocks::Blocks;
 use node::NodeArea;
 use objects::comm::Slot;
 use objects::domain::Token;
+use objects::reason::{self, Lack};
 use objects::state::State;
 use objects::wait::wait_actively_seen;
 use std::cell::Cell;
@@ -39,6 +40,7 @@ use std::time::Duration;
 
 pub(super) use calls::*;
 pub(super) use irregular::*;
+pub(super) use later::Later;
 pub(super) use neighbour::*;
 pub(super) use rounds::{Planned, take_planned};
 
@@ -51,6 +53,8 @@ type Exchange<P> = coll::exchange::Exchange<OfNode<Box<NodeArea>>, P>;
 /// A collective on its way.
 struct Started<P> {
     exchange: Exchange<P>,
+    /// What names the call in all its processes: the context and tag that its messages have where it goes by messages.
+    name: (u32, i32),
     logged: Option<Logged>,
 }
 
@@ -61,6 +65,15 @@ impl<P: Places> Started<P> {
             return Some(self.exchange.result());
         }
         self.failure(state, comm, log_reads).map(Err)
+    }
+
+    /// The part of this process in this call of `comm`, with what it lacks.
+    fn part(&self, state: &State, comm: abi::Comm) -> Part {
+        match state.comm(comm) {
+            Ok(comm) => Missing::part(missing_in(&self.exchange), state, &comm.peers, self.name),
+            // It was freed.
+            Err(_) => reason::of_call(state, self.name, Lack::Unknown),
+        }
     }
 
     /// Why a call that goes on never ends: a member is lost, or is in another call.
@@ -109,7 +122,7 @@ fn run<'a>(
     root: i32,
     plan: impl FnOnce(&mut State, &Site) -> Option<(u64, NodePlan<'a>)>,
 ) -> Option<Result<()>> {
-    begin(t, (coll, comm, root), POLLS, plan, |t, started| complete(t, comm, started, Lacks::Known))
+    begin(t, (coll, comm, root), POLLS, plan, |t, started| complete(t, (comm, ""), started))
 }
 
 /// Begins a collective and polls at most so often how it goes; `go_on` does the rest. A call that is over within these
@@ -140,7 +153,7 @@ fn begin<'a>(
         }
         let mut area = kept.area.take()?;
         algorithms[coll as usize] = Some(site.algorithm);
-        let Numbered { mark, logged, .. } = number(
+        let Numbered { tag, mark, logged } = number(
             kept,
             site.context,
             node.as_deref(),
@@ -158,7 +171,7 @@ fn begin<'a>(
             }
             std::hint::spin_loop();
         }
-        Started { exchange, logged }
+        Started { exchange, name: (site.context | 1, tag), logged }
     };
     Some(go_on(t, started))
 }
@@ -169,31 +182,25 @@ fn polls(state: &State, most: u32) -> u32 {
     if state.params.waiting.spin.is_zero() { 1 } else { most }
 }
 
-/// Brings a collective to its end.
+/// Brings a collective of a communicator to its end; the name is that of [`Missing::reason`].
 #[inline(never)]
-fn complete(t: &mut Token, comm: abi::Comm, started: Started<impl Places>, lacks: Lacks) -> Result<()> {
+fn complete(
+    t: &mut Token,
+    (comm, name): (abi::Comm, &'static str),
+    started: Started<impl Places>,
+) -> Result<()> {
     // Under the lock under which the exchange ended: the thread that is woken by that and waits for the area finds it.
-    await_end(t, comm, &mut Some(started), lacks, |state, started| {
+    await_end(t, (comm, name), &mut Some(started), |state, started| {
         let ended = started.take();
         ended.into_iter().for_each(|started| return_to(state, comm, started.exchange.into_slots().0));
     })
 }
 
-/// Whether it is known whom a call lacks that waits.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Lacks {
-    /// Those who are not in the same call.
-    Known,
-    /// Its members may have begun it and wait for something else.
-    Unknown,
-}
-
 /// Waits until an exchange has ended; `ended` is called under the lock under which it did.
 fn await_end<P: Places>(
     t: &mut Token,
-    comm: abi::Comm,
+    (comm, by): (abi::Comm, &'static str),
     started: &mut Option<Started<P>>,
-    lacks: Lacks,
     mut ended: impl FnMut(&mut State, &mut Option<Started<P>>),
 ) -> Result<()> {
     let (polls, hint) = {
@@ -202,11 +209,8 @@ fn await_end<P: Places>(
         (polls(&state, POLLS), shares.then_some(state.params.tuned.hint).filter(|hint| !hint.is_zero()))
     };
     let mut log_reads = LogReads::default();
-    let missing = Cell::new(None);
-    let why = |state: &mut State| {
-        let missing: Option<Missing> = missing.get().filter(|_| lacks == Lacks::Known);
-        missing.map_or_else(Reason::outside, |missing| missing.reason(state, comm))
-    };
+    let (missing, name) = (Cell::new(None), started.as_ref().map_or((0, 0), |started| started.name));
+    let why = |state: &mut State| Missing::reason(missing.get(), state, (comm, by), name);
     wait_actively_seen(t, why, |state| {
         let under_way = started.as_mut()?;
         let exchange = &mut under_way.exchange;

@@ -19,12 +19,12 @@ use pml::{Data, Mode, Pattern, ReqId, SendTo};
 use super::super::arguments::IN_PLACE;
 use super::super::check::{LogReads, Logged, Statement, disagreement};
 use super::super::kept;
+use super::super::run::Missing;
 use super::super::state::CollState;
 use super::blocks::Blocks;
 use super::{Numbered, number};
 use objects::comm::Comm as Communicator;
 use objects::domain::Token;
-use objects::reason;
 use objects::state::State;
 use objects::topology::Topology;
 use objects::wait::wait_actively_seen;
@@ -108,7 +108,8 @@ fn neighbours(state: &mut State, comm: Comm) -> Option<[usize; 2]> {
 
 /// An exchange with the neighbours, of which the messages have left.
 struct Sent {
-    tag: i32,
+    /// The context and tag of its messages.
+    name: (u32, i32),
     logged: Option<Logged>,
     /// Messages that could not leave at once.
     left: Vec<ReqId>,
@@ -144,7 +145,7 @@ fn send_to_all(
     let statement = Statement::plain(coll, 0, 0);
     let Numbered { tag, logged, .. } =
         number(kept, found.context, node.as_deref(), params.tuned.check, statement);
-    let mut sent = Sent { tag, logged, left: Vec::new(), sources };
+    let mut sent = Sent { name: (found.context | 1, tag), logged, left: Vec::new(), sources };
     for i in 0..destinations {
         // As in the schedule: what goes one way along a dimension comes from the other.
         let i = if matches!(found.topology, Some(Topology::Cart(_))) { i ^ 1 } else { i };
@@ -192,7 +193,7 @@ fn receive_from_all(t: &mut Token, comm: Comm, sent: Sent, into: impl Fn(usize) 
     for i in 0..sent.sources {
         let pattern = {
             let state = t.lock();
-            awaited(&state, state.comm(comm)?, i, sent.tag)
+            awaited(&state, state.comm(comm)?, i, sent.name.1)
         };
         let Some(pattern) = pattern else { continue };
         let into = into(i);
@@ -209,21 +210,21 @@ fn receive_from_all(t: &mut Token, comm: Comm, sent: Sent, into: impl Fn(usize) 
             let State { p2p, .. } = &mut *state;
             p2p.irecv(&pattern, data)?
         };
-        finish(t, comm, id, sent.logged.as_ref())?;
+        finish(t, comm, id, &sent)?;
     }
-    sent.left.into_iter().try_for_each(|id| finish(t, comm, id, sent.logged.as_ref()))
+    sent.left.iter().try_for_each(|&id| finish(t, comm, id, &sent))
 }
 
 /// Waits for a message, or for a process to have called something else.
 #[cold]
-fn finish(t: &mut Token, comm: Comm, id: ReqId, logged: Option<&Logged>) -> Result<()> {
+fn finish(t: &mut Token, comm: Comm, id: ReqId, sent: &Sent) -> Result<()> {
     let mut log_reads = LogReads::default();
-    let why = |state: &mut State| reason::of_request(state, id);
+    let why = |state: &mut State| Missing::reason(Some(Missing::Request(id)), state, (comm, ""), sent.name);
     wait_actively_seen(t, why, |state| {
         if let Some(done) = state.take_awaited(id) {
             return Some(messages::p2p::outcome(&done));
         }
-        let logged = logged.filter(|_| log_reads.is_due(state))?;
+        let logged = sent.logged.as_ref().filter(|_| log_reads.is_due(state))?;
         let error = disagreement(state, comm, logged)?;
         let State { p2p, .. } = state;
         p2p.cancel(id);

@@ -15,6 +15,7 @@ use coll::algorithms::registry::AlgorithmId;
 use engine::{Advance, Blocking, Fate, Guarded, Operation};
 use ffi::copies::Copies;
 use mem::UserMem;
+use observe::Part;
 use pml::Done;
 
 use super::super::check::LogReads;
@@ -22,7 +23,7 @@ use super::super::run::{Running, done};
 use super::super::slots::OfNode;
 use super::super::stage::Stage;
 use super::later::POLLS;
-use super::{Blocks, Exchange, Lacks, NodePlan, Site, Started, await_end, polls};
+use super::{Blocks, Exchange, NodePlan, Site, Started, await_end, polls};
 use objects::comm::Held;
 use objects::domain::Token;
 use objects::state::State;
@@ -42,7 +43,11 @@ impl Planned {
         let mut area = running.part_with_area(self.algorithm)?;
         let (logged, copies) = (running.logged().copied(), running.take_copies());
         area.set_mark(logged.map_or(0, |logged| logged.digest()));
-        let started = Some(Started { exchange: Exchange::new(OfNode(area), 0, self.plan), logged });
+        let started = Some(Started {
+            exchange: Exchange::new(OfNode(area), 0, self.plan),
+            name: running.name(),
+            logged,
+        });
         Some(Rounds { started, stage: Stage::Inactive, held, copies, log_reads: LogReads::default() })
     }
 }
@@ -113,7 +118,7 @@ fn finish(t: &mut Token, key: u32) -> Option<(Done, Fate)> {
         let it = state.requests.get_as::<Rounds>(key).filter(|it| it.stage == Stage::Started)?;
         (it.held.comm(), Some(it.started.take()?))
     };
-    let result = await_end(t, comm, &mut started, Lacks::Unknown, |_, _| ());
+    let result = await_end(t, (comm, "MPI_Wait"), &mut started, |_, _| ());
     let mut state = t.lock();
     let it = state.requests.get_as::<Rounds>(key)?;
     it.started = started;
@@ -135,7 +140,7 @@ impl Operation<State> for Rounds {
     }
 
     fn start(&mut self, state: &mut State, _key: u32) -> Result<bool> {
-        let Some(Started { exchange, logged }) = &mut self.started else { return Ok(false) };
+        let Some(Started { exchange, logged, .. }) = &mut self.started else { return Ok(false) };
         self.copies.iter().for_each(Copies::fill);
         if let (Some(logged), Some(node)) = (logged, &state.node) {
             logged.write(node);
@@ -166,6 +171,11 @@ impl Operation<State> for Rounds {
 
     fn blocking(&self) -> Option<Blocking<State>> {
         Some(finish)
+    }
+
+    fn lacks(&self, state: &State) -> Option<Part> {
+        let started = self.started.as_ref().filter(|_| self.stage == Stage::Started)?;
+        Some(started.part(state, self.held.comm()))
     }
 
     fn advance(&mut self, state: &mut State, _key: u32) -> Advance {

@@ -4,7 +4,7 @@ use abi::Result;
 use coll::Coll;
 
 use super::super::mode::Mode;
-use super::{Lacks, NodePlan, POLLS, Site, begin, complete, later, rounds};
+use super::{NodePlan, POLLS, Site, begin, complete, later, rounds};
 use objects::domain::Token;
 use objects::immediate::SENT;
 use objects::state::State;
@@ -33,7 +33,7 @@ pub(super) fn run_as(
             left = true;
             later::leave(t, comm, started, request)
         }
-        _ => complete(t, comm, started, Lacks::Known),
+        _ => complete(t, (comm, ""), started),
     });
     if let (Mode::Nonblocking(request), false, Some(_)) = (mode, left, &result) {
         **request = SENT;
