@@ -42,7 +42,7 @@ pub const FLAGS: &[Flag] = &[
     Flag {
         names: &["trace"],
         values: &["FILE"],
-        help: "write when each rank called what, and which message went where: for Perfetto, as JSON where FILE ends so",
+        help: "write when each rank called what, and which message went where: for Perfetto, or as its end says, .json or .svg",
         apply: |options, values| {
             options.job.tools.trace = Some(values[0].clone().into());
             Ok(())

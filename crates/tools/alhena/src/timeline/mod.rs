@@ -5,6 +5,7 @@
 //!   mpiexec -trace=FILE ── memory ──► collect ──┐ joins messages
 //!                                               ├─ Timeline ─ waits ──► FILE       Perfetto's protobuf     perfetto
 //!   alhena sim … --trace FILE ─────► simulated ─┘             finds     FILE.json  Trace Event JSON        chrome
+//!                                                                       FILE.svg   a picture               svg
 //! ```
 
 mod chrome;
@@ -12,6 +13,7 @@ mod clocks;
 mod collect;
 mod perfetto;
 mod simulated;
+mod svg;
 mod waits;
 
 use std::borrow::Cow;
@@ -155,9 +157,10 @@ pub fn save_simulated(jobs: sim::Jobs, output: &Path) -> Result<(), Box<dyn std:
 
 fn save(mut timeline: Timeline, output: &Path, tool: &str) -> Result<(), Box<dyn std::error::Error>> {
     waits::find(&mut timeline);
-    let bytes = match output.extension().is_some_and(|extension| extension == "json") {
-        true => chrome::write(&timeline).into_bytes(),
-        false => perfetto::write(&timeline),
+    let bytes = match output.extension().and_then(|extension| extension.to_str()) {
+        Some("json") => chrome::write(&timeline).into_bytes(),
+        Some("svg") => svg::write(&timeline).into_bytes(),
+        _ => perfetto::write(&timeline),
     };
     write(output, &bytes)?;
     eprint!("{tool}: timeline: {}: {}", output.display(), summary(&timeline));
