@@ -16,7 +16,7 @@ use abi::{Error, Result};
 use bml::Bml;
 use btl::{Class, Peer};
 use engine::{Head, Operation, P2p};
-use mem::{PeerBytes, UserMem};
+use mem::{PeerBytes, PeerSpace, Source, UserMem};
 use osc::{Element, Holders, NO_TOKEN, Operations, Parts, Side};
 use pml::Done;
 
@@ -70,6 +70,38 @@ pub(super) const GONE: u8 = 22;
 
 /// Bytes of a run in a message: address and length.
 pub(super) const RUN: usize = 16;
+
+/// The payload of a put of one run: its address and length, then the data.
+pub(super) struct PutPayload {
+    run: [[u8; 8]; 2],
+    /// Bytes of `run` that were taken.
+    taken: usize,
+    data: UserMem,
+}
+
+impl PutPayload {
+    pub fn new(there: usize, data: UserMem) -> PutPayload {
+        PutPayload { run: [there as u64, data.len() as u64].map(u64::to_ne_bytes), taken: 0, data }
+    }
+}
+
+impl Source for PutPayload {
+    fn remaining(&self) -> usize {
+        RUN - self.taken + self.data.len()
+    }
+
+    fn fill(&mut self, space: PeerSpace<'_>) {
+        let rest = &self.run.as_flattened()[self.taken..];
+        let taken = rest.len().min(space.len());
+        space.write(PeerBytes::of(rest));
+        self.taken += taken;
+        self.data.fill(space.part(taken, usize::MAX));
+    }
+
+    fn contiguous(&self) -> Option<UserMem> {
+        None
+    }
+}
 
 /// What a process keeps of a window some of whose ranks are of other nodes.
 #[derive(Default)]
@@ -159,10 +191,22 @@ pub(super) fn request(
     words: &[u64],
     payload: &[u8],
 ) -> Result<()> {
+    request_with(t, win, rank, kind, words, &mut PeerBytes::of(payload))
+}
+
+/// As [`request`].
+fn request_with<S: Source>(
+    t: &mut Token,
+    win: abi::Win,
+    rank: u32,
+    kind: u8,
+    words: &[u64],
+    payload: &mut S,
+) -> Result<()> {
     let words = [&[number(win), rank.into()], words].concat();
     await_window(t, win, |window, p2p| {
         let head = Head { class: Class::Osc, kind, words: &words };
-        match p2p.request(window.peer(rank), head, &mut PeerBytes::of(payload)) {
+        match p2p.request(window.peer(rank), head, payload) {
             Ok(()) => {
                 // A lock is answered some time, so no flush waits for that.
                 if let Some(far) = window.far.as_mut().filter(|_| kind != LOCK) {
@@ -204,7 +248,15 @@ pub(super) struct Pieces<'a> {
 impl Pieces<'_> {
     /// Sends the data of the origin for all of them.
     pub fn put(&self, t: &mut Token, win: abi::Win, origin: Side) -> Result<()> {
-        self.send(t, win, PUT, Some(origin), |_| Vec::new())
+        let (Side::Run(origin), Side::Run(target)) = (&origin, self.target) else {
+            return self.send(t, win, PUT, Some(origin), |_| Vec::new());
+        };
+        for position in (0..target.len()).step_by(self.step as usize) {
+            let piece = |whole: &UserMem| whole.part(position, self.step as usize);
+            let mut payload = PutPayload::new(piece(target).address(), piece(origin));
+            request_with(t, win, self.rank, PUT, &[1], &mut payload)?;
+        }
+        Ok(())
     }
 
     pub fn count(&self) -> u64 {
@@ -469,4 +521,27 @@ pub(super) fn request_of(t: &mut Token, win: abi::Win, token: Option<u64>) -> Re
     let Some(token) = token else { return Ok(ACCESSED) };
     let key = t.lock().requests.add(Pending { win, token, result: None })?;
     Ok(objects::handle::RequestKey::Operation(key).handle())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use objects::memory::of_vec;
+
+    /// Transports take a payload whole or in parts.
+    #[test]
+    fn a_put_is_the_same_in_whatever_parts_it_is_taken() {
+        let data: Vec<u8> = (0..40).collect();
+        let whole = [&0x1234_u64.to_ne_bytes()[..], &40_u64.to_ne_bytes(), &data].concat();
+        for part in 1..=whole.len() {
+            let mut payload = PutPayload::new(0x1234, of_vec(&data));
+            let mut taken = Vec::new();
+            while payload.remaining() > 0 {
+                let mut space = vec![0; part.min(payload.remaining())];
+                payload.fill(PeerSpace::of(&mut space));
+                taken.extend(space);
+            }
+            assert_eq!(taken, whole, "in parts of {part}");
+        }
+    }
 }

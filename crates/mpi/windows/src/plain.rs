@@ -1,15 +1,18 @@
-//! Puts and gets that the network does by one operation for which there is room: right arguments, predefined types, a
-//! rank of another node that is registered and locked, an open epoch. All under one lock of the state, without an
-//! allocation. For the rest, and to report what is wrong, the ordinary function begins anew.
+//! Puts and gets of another node's rank that the network does by one operation, and puts that one message carries: there is
+//! room, right arguments, predefined types, an open epoch, a rank that is locked. All under one lock of the state, without
+//! an allocation. For the rest, and to report what is wrong, the ordinary function begins anew.
 
 use abi::{Address, Count, Datatype};
-use btl::RemoteMemory;
+use btl::{Class, RemoteMemory};
+use engine::{Head, P2p};
+use mem::{Source, UserMem};
 use osc::NO_TOKEN;
 
-use super::WINDOWS;
 use super::access::{Aim, Rules};
+use super::far::{PUT, PutPayload, number};
 use super::movement::DataDirection;
 use super::network::Reached;
+use super::{WINDOWS, Window};
 use objects::datatype::simple;
 use objects::state::State;
 
@@ -25,15 +28,14 @@ pub(super) fn begin_at_once(
     let window = WINDOWS.get_mut(&mut state.tables).get_mut(win).ok()?;
     // A negative rank is a huge one.
     let rank = aim.rank as u32;
-    let target = window.far.as_ref()?.network.target(rank)?;
-    let (peer, Reached { key, remote, .. }) = (target.peer, target.reached);
+    let target = window.far.as_ref()?.network.target(rank).map(|target| (target.peer, target.reached));
     let memory = simple(origin, origin_count, origin_type)?;
     let size = datatype::predefined_dense_size(aim.datatype)?;
     let len = memory.len();
     if len == 0 || aim.count.checked_mul(i64::from(size))? as usize != len {
         return None;
     }
-    let (start, there) = window.targets[rank as usize].locate(aim, len)?;
+    let (start, there) = window.targets.get(rank as usize)?.locate(aim, len)?;
     if !window.has_joined(rank) {
         return None;
     }
@@ -43,6 +45,13 @@ pub(super) fn begin_at_once(
         // A request waits for more than a flush does.
         Rules::Request => return None,
     }
+    let Some((peer, Reached { key, remote, .. })) = target else {
+        return if way == DataDirection::Put {
+            window.put_by_message(&mut state.p2p, (win, rank), memory, there)
+        } else {
+            None
+        };
+    };
     let (bml, network) = (&mut state.p2p.bml, &mut window.far.as_mut()?.network);
     match way {
         DataDirection::Put if len <= remote.max => {
@@ -56,6 +65,27 @@ pub(super) fn begin_at_once(
         DataDirection::Put | DataDirection::Get => return None,
     }
     Some(())
+}
+
+impl Window {
+    /// Puts `memory` to an address of a rank by one message, if that can leave now.
+    fn put_by_message(
+        &mut self,
+        p2p: &mut P2p,
+        (win, rank): (abi::Win, u32),
+        memory: UserMem,
+        there: usize,
+    ) -> Option<()> {
+        let peer = self.near(rank).is_none().then(|| self.peer(rank))?;
+        let mut payload = PutPayload::new(there, memory);
+        if payload.remaining() > p2p.most(peer) {
+            return None;
+        }
+        let head = Head { class: Class::Osc, kind: PUT, words: &[number(win), rank.into(), 1] };
+        p2p.request(peer, head, &mut payload).ok()?;
+        self.far.as_mut()?.operations.asked(rank);
+        Some(())
+    }
 }
 
 impl super::RankMemory {

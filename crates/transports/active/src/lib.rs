@@ -309,10 +309,11 @@ impl Active {
         self.bad_frames
     }
 
+    #[inline]
     fn pair(&mut self, class: Class, peer: Peer) -> &mut Pair {
         let (pairs, index) = (&mut self.pairs[class as usize], peer.0 as usize);
         if pairs.len() <= index {
-            pairs.resize_with(index + 1, || None);
+            lengthen(pairs, index + 1);
         }
         pairs[index].get_or_insert_default()
     }
@@ -323,6 +324,11 @@ impl Active {
             self.changes = self.changes.wrapping_add(1);
         }
     }
+}
+
+#[cold]
+fn lengthen(pairs: &mut Vec<Option<Box<Pair>>>, peers: usize) {
+    pairs.resize_with(peers, || None);
 }
 
 fn bit(class: Class) -> u8 {

@@ -55,6 +55,31 @@ pub(crate) struct Conversation {
 }
 
 impl Conversation {
+    /// One that begins.
+    pub(crate) fn new(pair: Pair) -> Conversation {
+        Conversation {
+            pair,
+            weight: None,
+            has_asked_for_lanes: false,
+            input: Input::default(),
+            pouring: None,
+            output: Output::default(),
+            asked: 0,
+            is_unsettled: false,
+            is_ready: false,
+            awaits_room: false,
+            ending: None,
+            loss: None,
+            was_open: false,
+            peer_parted_at: None,
+            closing: None,
+            was_used: true,
+            is_watched: false,
+            silent_since: None,
+            unheard_since: None,
+        }
+    }
+
     /// Forgets what was read in part and is to be written.
     pub(crate) fn forget_bytes(&mut self) {
         self.input = Input::default();

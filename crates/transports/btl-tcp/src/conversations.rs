@@ -13,6 +13,12 @@ pub(crate) struct Conversations {
     by_lane: [Vec<Slot>; LANES as usize],
 }
 
+/// So many places, the new ones empty.
+#[cold]
+fn lengthen(lane: &mut Vec<Slot>, places: usize) {
+    lane.resize_with(places, || None);
+}
+
 /// What is found where nothing was made.
 static NONE: Slot = None;
 
@@ -25,11 +31,12 @@ impl Conversations {
     }
 
     /// The place of a conversation.
+    #[inline]
     pub(crate) fn slot(&mut self, at: u32) -> &mut Slot {
         let lane = &mut self.by_lane[lane_of(at) as usize];
         let place = peer_of(at) as usize;
         if place >= lane.len() {
-            lane.resize_with(place + 1, || None);
+            lengthen(lane, place + 1);
         }
         &mut lane[place]
     }

@@ -136,10 +136,11 @@ impl Tcp {
         self.recent = Some(at);
         let most = self.out_buffer;
         let is_too_much = |waiting: usize| waiting > 0 && waiting + OVERHEAD + bytes > most;
-        if is_too_much(self.conversation(at).output.copied()) {
+        let mut conversation = self.conversation(at);
+        if is_too_much(conversation.output.copied()) {
             self.make_room(at);
+            conversation = self.conversation(at);
         }
-        let conversation = self.conversation(at);
         if conversation.loss.is_some() || is_too_much(conversation.output.copied()) {
             return Err(Busy);
         }
@@ -191,43 +192,10 @@ impl Tcp {
         }
     }
 
+    #[inline]
     pub(crate) fn conversation(&mut self, at: u32) -> &mut Conversation {
         let Tcp { peers, network, connect_limits, rails, .. } = self;
-        peers.slot(at).get_or_insert_with(|| {
-            let pair = match rails {
-                Some(_) => network.rail(at, *connect_limits),
-                None => {
-                    let (places, rounds) = match is_lane(at) {
-                        true => (1, 1),
-                        false => (network.places(at).len(), connect_limits.rounds),
-                    };
-                    let refusals = if network.is_of_job(at) { rounds } else { FOREIGN_REFUSALS };
-                    let limits = ConnectLimits { rounds, refusals, ..*connect_limits };
-                    Pair::new(at, network.comes_second(at), places, limits, Instant::now())
-                }
-            };
-            Box::new(Conversation {
-                pair,
-                weight: None,
-                has_asked_for_lanes: false,
-                input: Input::default(),
-                pouring: None,
-                output: Output::default(),
-                asked: 0,
-                is_unsettled: false,
-                is_ready: false,
-                awaits_room: false,
-                ending: None,
-                loss: None,
-                was_open: false,
-                peer_parted_at: None,
-                closing: None,
-                was_used: true,
-                is_watched: false,
-                silent_since: None,
-                unheard_since: None,
-            })
-        })
+        peers.slot(at).get_or_insert_with(|| begin(at, network, *connect_limits, rails.is_some()))
     }
 
     /// Lets `act` work on a pair, then does what follows from the pair's new state.
@@ -483,6 +451,24 @@ impl Tcp {
             self.events.push_back(Event::PeerLost(Peer(at)));
         }
     }
+}
+
+/// What a process keeps of a peer from the first message on.
+#[cold]
+fn begin(
+    at: u32,
+    network: &mut Network,
+    connect_limits: ConnectLimits,
+    has_rails: bool,
+) -> Box<Conversation> {
+    if has_rails {
+        return Box::new(Conversation::new(network.rail(at, connect_limits)));
+    }
+    let (places, rounds) =
+        if is_lane(at) { (1, 1) } else { (network.places(at).len(), connect_limits.rounds) };
+    let refusals = if network.is_of_job(at) { rounds } else { FOREIGN_REFUSALS };
+    let limits = ConnectLimits { rounds, refusals, ..connect_limits };
+    Box::new(Conversation::new(Pair::new(at, network.comes_second(at), places, limits, Instant::now())))
 }
 
 impl RemoteMemory for Tcp {}
