@@ -13,7 +13,7 @@ pub mod queues;
 pub mod stacks;
 pub mod top;
 
-use live::Connection;
+use live::{Connection, Description};
 
 use error::Error;
 
@@ -22,6 +22,21 @@ use error::Error;
 pub struct Which {
     /// Number of the job, as `alhena jobs` shows it; may be left out where one runs
     job: Option<i32>,
+}
+
+/// A page shows the ranks of one host: reports that there are others.
+fn note_other_hosts(job: &Description, command: &str) {
+    if let Some(note) = other_hosts(job, command) {
+        eprintln!("alhena: {note}");
+    }
+}
+
+fn other_hosts(job: &Description, command: &str) -> Option<String> {
+    let others = (job.size as usize).checked_sub(job.ranks.len()).filter(|&others| others > 0)?;
+    Some(format!(
+        "{others} of {} ranks are on other hosts: `alhena {command}` run there shows them",
+        job.size
+    ))
 }
 
 impl Which {
@@ -36,5 +51,21 @@ impl Which {
             (None, _) => Err(Error::NoJob),
             (Some(_), others) => Err(Error::WhichJob { count: others + 1 }),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use live::RankOf;
+
+    #[test]
+    fn ranks_of_other_hosts_are_not_left_out_in_silence() {
+        let rank = |rank| RankOf { rank, pid: 7, is_over: false, program: "a".into() };
+        let mut job = Description { size: 3, ranks: vec![rank(0), rank(1)], ..Description::default() };
+        let note = other_hosts(&job, "queues").expect("rank 2 is elsewhere");
+        assert!(note.starts_with("1 of 3 ranks are on other hosts: `alhena queues`"), "{note}");
+        job.ranks.push(rank(2));
+        assert_eq!(other_hosts(&job, "queues"), None);
     }
 }

@@ -65,6 +65,7 @@ struct Row {
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
     let connection = arguments.which.open()?;
+    super::note_other_hosts(&connection.description, "queues");
     let is_wanted =
         |section: &Section| arguments.ranks.is_empty() || arguments.ranks.contains(&connection.rank(section));
     let sections: Vec<Section> = connection.sections().filter(is_wanted).collect();

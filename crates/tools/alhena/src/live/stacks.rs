@@ -45,6 +45,7 @@ struct Group {
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
     let connection = arguments.which.open()?;
+    super::note_other_hosts(&connection.description, "stacks");
     let wanted: Vec<(u32, i32)> = connection
         .description
         .ranks
