@@ -12,12 +12,14 @@ import sys
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Lock
 
 SUITE, TREE, PREFIX = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
 EVERY = int(os.environ.get("EVERY", "1"))
 ONLY = os.environ.get("ONLY", "")
 FLAGS = ["-check", "-timeout", os.environ.get("LIMIT", "60"), "--mca", "mpi_deadlock_s", "1"]
 FLAGS += os.environ.get("FLAGS", "").split()
+BUILDING = defaultdict(Lock)
 
 
 def of_mbi():
@@ -48,8 +50,8 @@ def of_corrbench():
         yield path, 2, error, lines, []
 
 
-def judge(case):
-    path, ranks, _, lines, arguments = case
+def build(path):
+    """The program of a source, and what the compiler says of one that it refuses."""
     program = path.with_suffix("")
     if not program.exists():
         words = [PREFIX / "bin/mpicc", "-g", "-w", "-I", path.parent, path, "-o", program, "-lm"]
@@ -57,7 +59,17 @@ def judge(case):
             words[1:1] = ["-I", TREE / "micro-benches" / "0-level" / "correct" / "include", "-std=gnu11"]
         built = subprocess.run(words, capture_output=True, text=True)
         if built.returncode:
-            return "broken", built.stderr
+            return None, built.stderr
+    return program, ""
+
+
+def judge(case):
+    path, ranks, _, lines, arguments = case
+    # Several cases may be of one program.
+    with BUILDING[path]:
+        program, complaints = build(path)
+    if not program:
+        return "broken", complaints
     words = [PREFIX / "bin/mpiexec", "-n", str(ranks), *FLAGS, program, *arguments]
     done = subprocess.run(words, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)
     output = done.stdout + done.stderr
