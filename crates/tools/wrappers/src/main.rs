@@ -111,7 +111,7 @@ fn add_modules(request: &Request, settings: &mut Settings, prefix: &Prefix) -> R
         return Ok(());
     }
     match modules::folder(&settings.compiler, prefix) {
-        Ok(folder) => settings.modules = folder,
+        Ok(folder) => settings.add_modules(folder),
         Err(failure) if compiles => return Err(failure),
         Err(_) => {}
     }

@@ -49,6 +49,14 @@ end program
     },
 ];
 
+/// `mpif.h` declares no arguments, so programs pass buffers of several types to one procedure. gfortran 10 and later refuse that
+/// without this flag, which the wrappers of MPICH pass, too.
+const SEVERAL_TYPES: &str = "-fallow-argument-mismatch";
+const PASSES_SEVERAL_TYPES: &str = "program p\ninteger :: i\nreal :: x\ncall s(i)\ncall s(x)\nend program\n";
+
+/// The note of flags that programs are compiled with.
+const FLAGS: &str = "flags";
+
 impl Fact {
     fn note(&self, folder: &Path) -> PathBuf {
         folder.join(self.symbol)
@@ -102,6 +110,7 @@ fn key(compiler: &[String], source: &Path) -> String {
         fs::read(source.join(name)).unwrap_or_default().hash(&mut hasher);
     }
     FACTS.iter().for_each(|fact| fact.program.hash(&mut hasher));
+    SEVERAL_TYPES.hash(&mut hasher);
     let name = program.file_name().unwrap_or_default().to_string_lossy();
     format!("{name}-{:016x}", hasher.finish())
 }
@@ -117,6 +126,22 @@ fn note(compiler: &[String], folder: &Path) {
             let _ = fs::write(fact.note(folder), value.to_string());
         }
     }
+    if needs_flag(compiler, folder) {
+        let _ = fs::write(folder.join(FLAGS), SEVERAL_TYPES);
+    }
+}
+
+/// Whether the compiler takes [`PASSES_SEVERAL_TYPES`] with the flag alone.
+fn needs_flag(compiler: &[String], folder: &Path) -> bool {
+    let source = folder.join("ask.f90");
+    let takes = |flags: &[&str]| {
+        let mut command = command(compiler);
+        command.args(["-fsyntax-only", "-w"]).args(flags).arg(&source).stderr(Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    };
+    let needs = fs::write(&source, PASSES_SEVERAL_TYPES).is_ok() && !takes(&[]) && takes(&[SEVERAL_TYPES]);
+    let _ = fs::remove_file(&source);
+    needs
 }
 
 /// The integer that a program prints.
@@ -128,6 +153,11 @@ fn answer(compiler: &[String], folder: &Path, text: &str) -> Option<i64> {
         built.ok().filter(|it| it.status.success()).and_then(|_| Command::new(&program).output().ok());
     let _ = (fs::remove_file(&source), fs::remove_file(&program));
     String::from_utf8_lossy(&printed?.stdout).trim().parse().ok()
+}
+
+/// With what programs are compiled, beside the folder.
+pub fn compile_flags(folder: &Path) -> Vec<String> {
+    fs::read_to_string(folder.join(FLAGS)).map(|flags| vec![flags]).unwrap_or_default()
 }
 
 /// By what a program tells the library of them.

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::language::Language;
+use crate::modules;
 use crate::prefix::Prefix;
 use crate::request::Request;
 use crate::words;
@@ -66,6 +67,13 @@ impl Settings {
             settings.add_profile(&name, prefix)?;
         }
         Ok(settings)
+    }
+
+    /// The user's flags come behind those of the modules.
+    pub fn add_modules(&mut self, folder: Option<PathBuf>) {
+        let flags = folder.as_deref().map(modules::compile_flags).unwrap_or_default();
+        self.before.splice(0..0, flags);
+        self.modules = folder;
     }
 
     /// A profile is a library of that name beside ours, or a file that lists what to add.

@@ -356,8 +356,8 @@ fn modules_are_compiled_once_for_each_compiler_also_by_questions() {
     for name in ["alhena_types.f90", "mpi.f90", "mpi_f08.f90", "mpi_ext.f90", "mpi_f08_ext.f90"] {
         fs::write(home.root.join("share/alhena/fortran").join(name), "").expect("the prefix is writable");
     }
-    // A compiler that makes modules and keeps count.
-    let compiler = "case $* in *fsyntax-only*) m=${3##*/}; : > ${m%.f90}.mod; echo x >> \"${0%/*}/count\";; *) echo \"$@\";; esac";
+    // A compiler that makes modules and keeps count, and refuses buffers of several types without a flag.
+    let compiler = "case $* in *-fallow-argument-mismatch*ask.f90) ;; *ask.f90) exit 1;; *fsyntax-only*) m=${3##*/}; : > ${m%.f90}.mod; echo x >> \"${0%/*}/count\";; *) echo \"$@\";; esac";
     script(&home.root.join("tools/gfortran"), compiler);
     let folders = home.says("mpifort", &["-showme:incdirs"]);
     let modules = folders.split(' ').nth(1).expect("the folder of the modules");
@@ -366,6 +366,7 @@ fn modules_are_compiled_once_for_each_compiler_also_by_questions() {
     assert!(home.says("mpif77", &["-c", "x.f"]).ends_with(&format!("-I{modules}")));
     let count = fs::read_to_string(home.root.join("tools/count")).expect("the compiler ran");
     assert_eq!(count.lines().count(), 5, "once for each module");
+    assert!(home.says("mpif90", &["-showme:compile"]).starts_with("-fallow-argument-mismatch "));
 }
 
 #[test]
