@@ -32,5 +32,6 @@ impl Tcp {
         if conversation.loss.is_none() && !conversation.pair.is_known_to_peer() {
             self.with_pair(at, |pair, network, _| pair.ended(network));
         }
+        self.end_lost_rails(at);
     }
 }

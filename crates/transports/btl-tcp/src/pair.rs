@@ -120,7 +120,7 @@ pub(crate) struct Pair {
     /// The address to try next in this round, and when.
     next: (usize, Instant),
     failed_rounds: u32,
-    /// Rounds in a row in which every address has refused, and whether all have in this one so far.
+    /// Rounds in a row in which every address has refused, and whether all have in this one so far, or the process has ended.
     refused_rounds: u32,
     is_refused: bool,
     /// Why the attempts of the last round failed.
@@ -169,6 +169,11 @@ impl Pair {
     /// The connections by which it is tried.
     pub(crate) fn attempts(&self) -> impl Iterator<Item = u32> {
         self.attempts.iter().map(|attempt| attempt.wire)
+    }
+
+    /// Whether the process of a peer that is lost may be there: its host has refused no attempt, and its end is not known.
+    pub(crate) fn may_be_there(&self) -> bool {
+        !self.is_refused
     }
 
     /// Why the peer was given up while connecting.
@@ -366,6 +371,7 @@ impl Pair {
     pub(crate) fn ended(&mut self, wires: &mut impl Wires) {
         self.failures.clear();
         self.note("its process has ended");
+        self.is_refused = true;
         self.abandon(wires);
     }
 

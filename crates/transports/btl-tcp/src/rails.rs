@@ -8,7 +8,8 @@
 //! A rail whose connection breaks, or is given up ([`crate::watch`]), makes another one: either side calls, and the other one takes
 //! the new connection for the old one. What was on its way is lost, and sent again by the layer above. Where no attempt
 //! succeeds the rail is lost ([`Turn::Lost`]); as long as another rail leads to the peer it is tried again, after pauses
-//! that grow. So a network may go and come back, and a process that has ended refuses the attempts.
+//! that grow. So a network may go and come back, and a process that has ended refuses the attempts. Where no rail leads to a process of the
+//! job that has been reached before, and none is refused, the last one is not reported as lost: mpiexec knows whether the host is there.
 
 use std::net::IpAddr;
 use std::time::Instant;
@@ -21,7 +22,7 @@ use platform::tcp::Answered;
 use crate::network::Network;
 use crate::numbers::{lane_of, lane_to, peer_of};
 use crate::pair::{ConnectLimits, Pair, State};
-use crate::tracks::{PAUSES, Tracks};
+use crate::tracks::{LONGEST_AWAY, PAUSES, Tracks};
 use crate::transport::Tcp;
 
 impl Network {
@@ -61,21 +62,41 @@ impl Tcp {
         }
     }
 
-    /// A conversation is lost, and with it the gets and puts over it; it is tried again where another one leads to the peer.
+    /// A conversation is lost, and with it the gets and puts over it. It is tried again where another one leads to the peer, or the peer may
+    /// be there.
     pub(crate) fn rail_is_lost(&mut self, at: u32) {
         self.fail_all(at);
-        self.turn(at, Turn::Lost);
         let peer = peer_of(at);
         let leads = |tcp: &Tcp, other: u32| tcp.peers.get(other).is_none_or(|one| one.loss.is_none());
         let others = (0..self.rails(Peer(peer))).map(|rail| lane_to(peer, rail.into()));
         let is_only = !others.into_iter().any(|other| other != at && leads(self, other));
+        let conversation = self.conversation(at);
+        let may_be_there = conversation.was_open && conversation.pair.may_be_there();
+        let is_away = is_only && may_be_there && self.network.is_of_job(peer);
+        if !is_away {
+            self.turn(at, Turn::Lost);
+        }
         let Some(tracks) = &mut self.rails else { return };
-        if is_only {
+        if is_only && !is_away {
             tracks.lost.retain(|&other, _| peer_of(other) != peer);
             return;
         }
         let pause = tracks.lost.get(&at).map_or(PAUSES.0, |&(_, pause)| pause);
-        tracks.lost.insert(at, (Instant::now() + pause, (2 * pause).min(PAUSES.1)));
+        let longest = if is_away { LONGEST_AWAY } else { PAUSES.1 };
+        tracks.lost.insert(at, (Instant::now() + pause, (2 * pause).min(longest)));
+    }
+
+    /// The process of a peer has ended: its lost rails are tried no more.
+    pub(crate) fn end_lost_rails(&mut self, peer: u32) {
+        let Some(tracks) = &self.rails else { return };
+        let lost: Vec<u32> = tracks.lost.keys().copied().filter(|&at| peer_of(at) == peer).collect();
+        for at in lost {
+            self.with_pair(at, |pair, network, _| pair.ended(network));
+            self.turn(at, Turn::Lost);
+            if let Some(tracks) = &mut self.rails {
+                tracks.lost.remove(&at);
+            }
+        }
     }
 
     fn turn(&mut self, at: u32, turn: Turn) {

@@ -8,6 +8,9 @@ use btl::{Peer, Turn};
 /// First and longest pause before a rail that is lost is tried again.
 pub(crate) const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
+/// The longest pause where no other rail leads to the peer.
+pub(crate) const LONGEST_AWAY: Duration = Duration::from_secs(2);
+
 /// What is kept of all rails.
 #[derive(Debug, Default)]
 pub(crate) struct Tracks {
