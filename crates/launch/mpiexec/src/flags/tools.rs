@@ -42,7 +42,7 @@ pub const FLAGS: &[Flag] = &[
     Flag {
         names: &["trace"],
         values: &["FILE"],
-        help: "write when each rank called what, and which message went where: for Perfetto, or as its end says, .json or .svg",
+        help: "write when each rank called what, and which message went where: for Perfetto, or .json or .svg by its end",
         apply: |options, values| {
             options.job.tools.trace = Some(values[0].clone().into());
             Ok(())
