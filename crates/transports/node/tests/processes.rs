@@ -429,9 +429,10 @@ fn copies_need_the_number(p: &Process) {
 }
 
 fn kill(pid: i32) {
+    // Before the kill: the test's first process may reap it at once.
+    let handle = platform::pidfd::Pidfd::open(pid).expect("it lives");
     // SAFETY: a process that this test started and has not reaped.
     assert_eq!(unsafe { libc::kill(pid, libc::SIGKILL) }, 0);
-    let handle = platform::pidfd::Pidfd::open(pid).expect("not reaped yet");
     wait_until(|| handle.has_ended());
 }
 
