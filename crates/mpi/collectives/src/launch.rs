@@ -35,6 +35,8 @@ pub(super) struct Ready {
     pub running: Box<Running>,
     /// How it starts.
     pub start: Start,
+    /// An area of the communicator's own is to be made.
+    pub area: bool,
     /// Whether they can read each other's memory.
     pub direct: bool,
     /// Which algorithm was the fastest.
@@ -63,8 +65,9 @@ pub(super) fn set_up(
                 Mode::Persistent(_) => running.may_share(state)? && kept::find(state, comm)?.direct.is_none(),
                 _ => blocking && running.wants_vote(kept::find(state, comm)?),
             };
+            let area = matches!(mode, Mode::Blocking) && kept::find(state, comm)?.is_area_due();
             let online = start == Start::Blocking && state.params.tuned.online;
-            Ok(Ready { running, start, direct, online })
+            Ok(Ready { running, start, area, direct, online })
         }
         Err(error) => {
             keep(state, running);

@@ -26,7 +26,8 @@
 //! everywhere (`turns`). Persistent collectives are started in any order; so each has an area to itself, which its processes
 //! agree on in the `_init` call (`votes`). That call is collective and may wait for the others (MPI-5.0 section 6.13); no start
 //! does. Long data keeps to messages, which are faster there (`select::gains_from_area`), and so do all where there is no memory
-//! for such areas (`coll_persistent_areas`).
+//! for such areas (`coll_area_memory`). A communicator that finds none of the node's areas free makes one of its own, too, in the first
+//! blocking call after some others (`CollState::is_area_due`).
 //!
 //! **Large data on one node.** Ranks publish where their buffers are, and read from each other with `process_vm_readv`:
 //! each byte is copied once, and a reduction is cut into slices. The ranks vote once whether all can read all, in a

@@ -86,6 +86,8 @@ pub struct Running {
     ended: Option<Result<()>>,
     /// The communicator's shared area, while a schedule uses it; or one that the call keeps to itself.
     area: Option<Box<NodeArea>>,
+    /// The area is this call's for all its rounds.
+    keeps_area: bool,
     /// What the call tries, and since when, while algorithms are chosen by trial.
     attempt: Option<(Attempt, Instant)>,
     /// The program's buffers, where the call works on exact sums instead.
@@ -111,6 +113,7 @@ impl Running {
             arena: Vec::new(),
             ended: None,
             area: None,
+            keeps_area: false,
             attempt: None,
             exact: None,
             held: None,
@@ -216,7 +219,7 @@ impl Running {
     /// Takes the communicator's area if the schedule uses it.
     pub(crate) fn borrow_area(&mut self, lender: &mut Option<Box<NodeArea>>) {
         if self.wants_area() {
-            self.area = lender.take();
+            (self.area, self.keeps_area) = (lender.take(), false);
         }
     }
 
@@ -227,18 +230,18 @@ impl Running {
 
     /// Gives back the area that it has borrowed.
     pub(crate) fn give_area(&mut self) -> Option<Box<NodeArea>> {
-        self.area.take_if(|area| !area.is_own())
+        if self.keeps_area { None } else { self.area.take() }
     }
 
     /// The area that it has for itself, if it runs by the algorithm with this number.
     pub(super) fn part_with_area(&mut self, algorithm: AlgorithmId) -> Option<Box<NodeArea>> {
         let is_it = self.schedule.algorithm() == Some(algorithm);
-        self.area.take_if(|area| is_it && area.is_own())
+        if is_it && self.keeps_area { self.area.take() } else { None }
     }
 
     /// Has an area for itself, for all its rounds.
     pub(super) fn keep_area(&mut self, area: Box<NodeArea>) {
-        self.area = Some(area);
+        (self.area, self.keeps_area) = (Some(area), true);
     }
 
     /// Whether it has begun, waits for peers and not for a reduction of the program.

@@ -51,8 +51,8 @@ fn claim(state: &State, members: &[Peer]) -> Option<AreaName> {
     node.claim_area(members)
 }
 
-/// Gives a new communicator an area, if its processes are on one node and one is free. All of them call this, and all or
-/// none of them know an intra-communicator `of`, to which they belong.
+/// Gives a new communicator an area, if its processes are on one node and one is free; where none is, they make one in memory of its own
+/// once they have called often. All of them call this, and all or none of them know an intra-communicator `of`, to which they belong.
 pub fn share(t: &mut Token, comm: abi::Comm, of: Option<abi::Comm>) -> Result<()> {
     let leads = {
         let state = t.lock();
@@ -66,12 +66,11 @@ pub fn share(t: &mut Token, comm: abi::Comm, of: Option<abi::Comm>) -> Result<()
     let claimed = leads.and_then(|members| claim(&t.lock(), &members));
     let mut words = claimed.map_or([0, 0], |name| [name.number as u64, name.base]);
     super::share_words(t, comm, 0, &mut words)?;
-    if words[0] != 0 {
-        let mut state = t.lock();
-        open_area(&mut state, comm, AreaName { number: words[0] as usize, base: words[1] });
-        if let Some(of) = of {
-            inherit_vote(&mut state, comm, of)?;
-        }
+    let mut state = t.lock();
+    if words[0] == 0 {
+        kept::find(&mut state, comm)?.wants_area = true;
+        return Ok(());
     }
-    Ok(())
+    open_area(&mut state, comm, AreaName { number: words[0] as usize, base: words[1] });
+    of.map_or(Ok(()), |of| inherit_vote(&mut state, comm, of))
 }

@@ -34,6 +34,8 @@ pub struct CollState {
     pub area: Option<Box<NodeArea>>,
     /// Whose turn in the area is next.
     pub turns: Turns,
+    /// Its processes make an area in memory of its own when they have called often.
+    pub wants_area: bool,
     /// Whether all processes that share the area can read each other's memory; `None` until they were asked.
     pub direct: Option<bool>,
     /// Whether both processes that share the area sit on one last-level cache; asked at the same time.
@@ -64,7 +66,15 @@ const CALL: u32 = (1 << CALL_BITS) - 1;
 /// Finished calls that a communicator keeps.
 const SPARES: usize = 16;
 
+/// Calls of a communicator after which an area of its own is made: that takes as long as some hundred of them.
+const OFTEN: u32 = 16;
+
 impl CollState {
+    /// Whether the area is to be made in this call. All processes find the same in the same one.
+    pub(super) fn is_area_due(&self) -> bool {
+        self.wants_area && self.sequence >= OFTEN
+    }
+
     /// Number and tag of the next call, the latter with 12 bits that name the call. No other call that may be
     /// under way on the communicator has the same.
     pub(crate) fn next_tag(&mut self, digest: u16) -> (i32, i32) {

@@ -11,6 +11,7 @@ use super::arguments::{Arguments, Recv};
 use super::fast_path::take_planned;
 use super::launch::{Ready, go, set_up};
 use super::mode::{Mode, Start};
+use super::state::Turns;
 use super::{kept, localities};
 use objects::domain::Token;
 use objects::memory::exposed;
@@ -48,7 +49,10 @@ fn launch_alone(
         Mode::Persistent(_) => take_planned(&mut t.lock(), comm),
         _ => None,
     };
-    let Ready { mut running, mut start, direct, online } = set_up(t, &mode, coll, comm, fill)?;
+    let Ready { mut running, mut start, area, direct, online } = set_up(t, &mode, coll, comm, fill)?;
+    if area && make_area(t, comm)? {
+        start = running.choose_again(&mut t.lock(), start)?;
+    }
     if direct {
         vote_on_direct(t, comm)?;
         start = running.choose_again(&mut t.lock(), start)?;
@@ -62,7 +66,8 @@ fn launch_alone(
         }
     }
     if start == Start::InOwnArea && running.wants_area() {
-        match own_area(t, comm)? {
+        let most = t.lock().params.tuned.area_memory;
+        match own_area(t, comm, most)? {
             Some(area) => running.keep_area(area),
             None => running.choose(&mut t.lock(), Start::Persistent)?,
         }
@@ -148,15 +153,28 @@ fn vote_on_times(t: &mut Token, comm: abi::Comm, query: &Query) -> Result<bool> 
     Ok(true)
 }
 
-/// An area for the rounds of one persistent collective, which come in an order of their own: all processes of the communicator
-/// are here in the same call. `None`: one of them has no memory for it.
-fn own_area(t: &mut Token, comm: abi::Comm) -> Result<Option<Box<NodeArea>>> {
-    let (node, members, me, leads, most) = {
+/// Makes an area for a communicator in memory of its own; whether there is memory for it. Half of that memory is for persistent calls.
+fn make_area(t: &mut Token, comm: abi::Comm) -> Result<bool> {
+    kept::find(&mut t.lock(), comm)?.wants_area = false;
+    let most = t.lock().params.tuned.area_memory / 2;
+    let Some(area) = own_area(t, comm, most)? else { return Ok(false) };
+    let mut state = t.lock();
+    let kept = kept::find(&mut state, comm)?;
+    kept.area = Some(area);
+    kept.turns = Turns::of(&kept.area);
+    kept.fast_paths.forget();
+    Ok(true)
+}
+
+/// An area in memory of its own, for the rounds of one persistent collective, which come in an order of their own, or for a communicator:
+/// all its processes are here in the same call. `most`: bytes of all such areas of a process. `None`: one of them has no memory for it.
+fn own_area(t: &mut Token, comm: abi::Comm, most: u64) -> Result<Option<Box<NodeArea>>> {
+    let (node, members, me, leads) = {
         let state = t.lock();
         let found = state.comm(comm)?;
         let Some(node) = state.node.clone() else { return Ok(None) };
         let members: Vec<Peer> = found.addressed().iter().map(|&peer| Peer(peer)).collect();
-        (node, members, Peer(state.me()), found.rank == 0, state.params.tuned.persistent_areas)
+        (node, members, Peer(state.me()), found.rank == 0)
     };
     let made = if leads { node.create_area(&members, me, most) } else { None };
     // All others add nothing.

@@ -149,11 +149,6 @@ impl Node {
 }
 
 impl NodeArea {
-    /// Whether it is an area of its own, beside those of the node's segment.
-    pub fn is_own(&self) -> bool {
-        matches!(self.place, AreaMemory::Own(_))
-    }
-
     /// All members of an area of its own have joined it.
     pub fn close(&mut self) {
         if let AreaMemory::Own(segment) = &mut self.place {

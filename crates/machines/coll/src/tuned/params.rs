@@ -76,9 +76,10 @@ mca::params! {
         /// Collectives of processes of one node go through the node's shared memory, whatever transports carry messages;
         /// if not, through messages.
         areas: mca::Bool = "true", scope AllEq;
-        /// Shared memory of a node that a process takes at most for areas of persistent collectives: each of short data has one to itself,
-        /// if all its processes are on the node. Where there is no more, they go through messages. 0: all of them.
-        persistent_areas: mca::Size = "128M", unit "bytes", range 0 to 1099511627776;
+        /// Shared memory of a node that a process takes at most for areas beyond those that every job has: each communicator whose processes
+        /// are all on the node has one, and each of its persistent collectives of short data; communicators take half of it at most.
+        /// Where there is no more, calls go through messages. 0: all of these.
+        area_memory: mca::Size = "128M", unit "bytes", range 0 to 1099511627776;
     }
 }
 
@@ -182,8 +183,8 @@ pub struct Tuned {
     pub check: Level,
     /// Collectives of one node go through its shared memory.
     pub areas: bool,
-    /// Bytes of memory for areas of persistent calls, see [`CollParams::persistent_areas`].
-    pub persistent_areas: u64,
+    /// Bytes of memory for areas beyond the node's, see [`CollParams::area_memory`].
+    pub area_memory: u64,
     /// Algorithms are chosen by trial.
     pub online: bool,
     /// Which ranks of a node share caches.
@@ -207,9 +208,9 @@ impl Tuned {
         }
         let hint = Duration::from_micros(params.hint as u64);
         let (reproducible, check, areas, online) = (all.reproducible, all.check, all.areas, params.online);
-        let persistent_areas = all.persistent_areas as u64;
+        let area_memory = all.area_memory as u64;
         let caches = params.caches;
-        Ok(Tuned { table, forced, reproducible, check, areas, persistent_areas, online, caches, hint })
+        Ok(Tuned { table, forced, reproducible, check, areas, area_memory, online, caches, hint })
     }
 
     /// As [`Tuned::select`], with the algorithm given.
