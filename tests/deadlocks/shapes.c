@@ -185,23 +185,7 @@ static void complete(MPI_Request *request)
 }
 
 /* Each waits for a collective that the other one begins later, on another communicator. */
-static void two_ibarriers(void)
-{
-    MPI_Comm comms[2];
-    MPI_Request request;
-
-    for (int i = 0; i < 2; i++)
-        MPI_Comm_dup(world, &comms[i]);
-    for (int i = 0; i < 2; i++) {
-        MPI_Ibarrier(comms[is_right || me == 0 ? i : !i], &request);
-        complete(&request);
-    }
-    for (int i = 0; i < 2; i++)
-        MPI_Comm_free(&comms[i]);
-}
-
-/* The same with calls of which one may end before the other rank begins it: only who needs data waits for them. */
-static void two_ibcasts(void)
+static void crosswise(void (*begin)(int which, MPI_Comm comm, MPI_Request *request))
 {
     MPI_Comm comms[2];
     MPI_Request request;
@@ -210,11 +194,33 @@ static void two_ibcasts(void)
         MPI_Comm_dup(world, &comms[i]);
     for (int i = 0; i < 2; i++) {
         int which = is_right || me == 0 ? i : !i;
-        MPI_Ibcast(in, LONG, MPI_BYTE, !which, comms[which], &request);
+        begin(which, comms[which], &request);
         complete(&request);
     }
     for (int i = 0; i < 2; i++)
         MPI_Comm_free(&comms[i]);
+}
+
+static void ibarrier_on(int which, MPI_Comm comm, MPI_Request *request)
+{
+    (void)which;
+    MPI_Ibarrier(comm, request);
+}
+
+static void two_ibarriers(void)
+{
+    crosswise(ibarrier_on);
+}
+
+static void ibcast_on(int which, MPI_Comm comm, MPI_Request *request)
+{
+    MPI_Ibcast(in, LONG, MPI_BYTE, !which, comm, request);
+}
+
+/* With calls of which one may end before the other rank begins it: only the rank that needs data waits for them. */
+static void two_ibcasts(void)
+{
+    crosswise(ibcast_on);
 }
 
 /* The last rank begins the collective after a message that the first one sends after it; the others have begun it. */

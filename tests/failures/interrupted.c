@@ -3,28 +3,11 @@
  *
  * usage: mpiexec -with-ft ulfm -n N interrupted ROUNDS     the last rank dies first, and then a process revokes the parent each time
  */
-#include "failures.h"
+#include "making.h"
 #include "process.h"
 
-enum { DUP, SPLIT, CREATE, GROUP, SHARED, KINDS };
-
-static int make(int kind, MPI_Comm parent, MPI_Comm *comm) {
-    MPI_Group group;
-    int code;
-    switch (kind) {
-    case DUP:
-        return MPI_Comm_dup(parent, comm);
-    case SPLIT:
-        return MPI_Comm_split(parent, 0, me, comm);
-    case SHARED:
-        return MPI_Comm_split_type(parent, MPI_COMM_TYPE_SHARED, me, MPI_INFO_NULL, comm);
-    default:
-        MPI_Comm_group(parent, &group);
-        code = kind == GROUP ? MPI_Comm_create_group(parent, group, 3, comm) : MPI_Comm_create(parent, group, comm);
-        MPI_Group_free(&group);
-        return code;
-    }
-}
+static const int kinds[] = {DUP, SPLIT, CREATE, GROUP, SHARED};
+enum { KINDS = sizeof kinds / sizeof *kinds };
 
 /* A process revokes the parent before it makes its communicator, or after it while others still make theirs; whether this one has it. */
 static int interrupt(MPI_Comm all, int round) {
@@ -38,7 +21,7 @@ static int interrupt(MPI_Comm all, int round) {
     int revokes = round % count == rank, first = round / count / KINDS % 2;
     if (revokes && first)
         MPIX_Comm_revoke(parent);
-    has = make(round / count % KINDS, parent, &comm) == MPI_SUCCESS;
+    has = make(kinds[round / count % KINDS], parent, &comm) == MPI_SUCCESS;
     if (revokes && !first)
         MPIX_Comm_revoke(parent);
     if (has) {
