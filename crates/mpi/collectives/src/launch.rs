@@ -61,11 +61,12 @@ pub(super) fn set_up(
     let mut running = kept::find(state, comm)?.spare(coll, comm);
     match running.set_up(state, coll, mode.start(), fill) {
         Ok(start) => {
+            let kept = kept::find(state, comm)?;
+            let area = matches!(mode, Mode::Blocking) && kept.is_area_due();
             let direct = match mode {
-                Mode::Persistent(_) => running.may_share(state)? && kept::find(state, comm)?.direct.is_none(),
-                _ => blocking && running.wants_vote(kept::find(state, comm)?),
+                Mode::Persistent(_) => kept.direct.is_none() && running.may_share(state)?,
+                _ => blocking && running.wants_vote(kept),
             };
-            let area = matches!(mode, Mode::Blocking) && kept::find(state, comm)?.is_area_due();
             let online = start == Start::Blocking && state.params.tuned.online;
             Ok(Ready { running, start, area, direct, online })
         }

@@ -57,6 +57,20 @@ impl Missing {
         reason::of_call(state, call, lack)
     }
 
+    /// As [`Missing::part`], of a call of a communicator.
+    pub(super) fn part_in(
+        missing: Option<Missing>,
+        state: &State,
+        comm: abi::Comm,
+        call: (u32, i32),
+    ) -> Part {
+        match state.comm(comm) {
+            Ok(comm) => Missing::part(missing, state, &comm.peers, call),
+            // It was freed.
+            Err(_) => reason::of_call(state, call, Lack::Unknown),
+        }
+    }
+
     /// What a wait for the end of that call of a communicator is for. `name`: of the function that waits, where the call itself does not.
     pub(super) fn reason(
         missing: Option<Missing>,
@@ -64,12 +78,8 @@ impl Missing {
         (comm, name): (abi::Comm, &'static str),
         call: (u32, i32),
     ) -> Reason {
-        let part = match state.comm(comm) {
-            Ok(comm) => Missing::part(missing, state, &comm.peers, call),
-            // It was freed.
-            Err(_) => reason::of_call(state, call, Lack::Unknown),
-        };
-        Reason { call: name, need: Need::All, parts: vec![part] }
+        let parts = vec![Missing::part_in(missing, state, comm, call)];
+        Reason { call: name, need: Need::All, parts }
     }
 }
 

@@ -32,7 +32,6 @@ use blocks::Blocks;
 use node::NodeArea;
 use objects::comm::Slot;
 use objects::domain::Token;
-use objects::reason::{self, Lack};
 use objects::state::State;
 use objects::wait::wait_actively_seen;
 use std::cell::Cell;
@@ -69,11 +68,7 @@ impl<P: Places> Started<P> {
 
     /// The part of this process in this call of `comm`, with what it lacks.
     fn part(&self, state: &State, comm: abi::Comm) -> Part {
-        match state.comm(comm) {
-            Ok(comm) => Missing::part(missing_in(&self.exchange), state, &comm.peers, self.name),
-            // It was freed.
-            Err(_) => reason::of_call(state, self.name, Lack::Unknown),
-        }
+        Missing::part_in(missing_in(&self.exchange), state, comm, self.name)
     }
 
     /// Why a call that goes on never ends: a member is lost, or is in another call.
