@@ -23,11 +23,7 @@ impl State {
     pub fn hear_of_failures(&mut self) {
         let Some(world) = &mut self.world else { return };
         for failed in world.job.take_failed() {
-            for peer in self.known_of(failed) {
-                if !self.failures.announced.contains(&peer) {
-                    self.announce(peer);
-                }
-            }
+            self.known_of(failed).into_iter().for_each(|peer| self.announce(peer));
             self.failures.may_meet(failed);
         }
     }
@@ -52,14 +48,17 @@ impl State {
             let peer = Peer(peer);
             let has_failed =
                 self.p2p.peers().process(peer).is_some_and(|process| self.failures.has_ended(process));
-            if has_failed && !self.failures.announced.contains(&peer) {
+            if has_failed {
                 self.announce(peer);
             }
         }
     }
 
-    /// A process has failed, and nothing of it counts any more.
+    /// A process has failed, and nothing of it counts any more. Once is enough.
     pub fn announce(&mut self, peer: Peer) {
+        if self.failures.announced.contains(&peer) {
+            return;
+        }
         engine::has_failed(self, peer);
         self.failures.announced.push(peer);
         self.take_losses();
