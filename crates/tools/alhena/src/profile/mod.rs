@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 
 use data::Report;
 use error::Error;
+pub use page::escape;
 
 use crate::tables::Left;
 

@@ -8,11 +8,14 @@
 //! The dark end of a bar is the time for which the call has waited. What is narrower than a pixel is drawn once for each pixel: a picture of a
 //! million calls is as large as one of ten thousand.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
+
+use interpose::FUNCTIONS;
 
 use super::{Call, Timeline};
 use crate::numbers;
+use crate::profile::escape;
 
 /// In pixels.
 const WIDTH: f64 = 1200.0;
@@ -31,33 +34,18 @@ const KINDS: [(&str, &str, &str); 5] = [
     ("files", "#d6a3d8", "#8f4a94"),
     ("other", "#cfcfcf", "#8a8a8a"),
 ];
+const OTHER: usize = KINDS.len() - 1;
 
-fn kind(name: &str) -> usize {
-    let base = name.trim_start_matches("MPI_").trim_end_matches("_c");
-    let has = |words: &[&str]| words.iter().any(|word| base.contains(word));
-    let begins = |words: &[&str]| words.iter().any(|word| base.starts_with(word));
-    if begins(&["File_"]) {
-        3
-    } else if begins(&[
-        "Win_",
-        "Put",
-        "Get_acc",
-        "Rput",
-        "Rget",
-        "Accumulate",
-        "Raccumulate",
-        "Fetch_",
-        "Compare_",
-    ]) || base == "Get"
-    {
-        2
-    } else if has(&["send", "Send", "recv", "Recv", "probe", "Probe", "Wait", "Test", "Start"]) {
-        0
-    } else if has(&["arrier", "cast", "educe", "ather", "catter", "lltoall", "can"]) {
-        1
-    } else {
-        4
-    }
+/// The kind of each function, by the chapter of MPI-5.0 that describes it.
+fn kinds() -> HashMap<&'static str, usize> {
+    let kind = |chapter| match chapter {
+        3 | 4 => 0,
+        6 | 8 => 1,
+        12 => 2,
+        14 => 3,
+        _ => OTHER,
+    };
+    FUNCTIONS.iter().map(|function| (function.name, kind(function.chapter))).collect()
 }
 
 /// Where a row is, and which times the picture spans.
@@ -106,6 +94,7 @@ pub fn write(timeline: &Timeline) -> String {
     );
     legend(&mut out);
     axis(&mut out, &scale);
+    let kinds = kinds();
     for (place, rank) in timeline.ranks.iter().enumerate() {
         let threads = rank.threads();
         let y = scale.y(scale.rows[place]) + BAR - 4.0;
@@ -118,7 +107,8 @@ pub fn write(timeline: &Timeline) -> String {
         let mut drawn = HashSet::new();
         for call in &rank.calls {
             let thread = threads.iter().position(|&thread| thread == call.thread).unwrap_or(0);
-            bar(&mut out, &scale, scale.rows[place] + thread, call, &mut drawn);
+            let kind = kinds.get(&*call.name).copied().unwrap_or(OTHER);
+            bar(&mut out, &scale, (scale.rows[place] + thread, kind), call, &mut drawn);
         }
     }
     arrows(&mut out, &scale, timeline);
@@ -155,10 +145,15 @@ fn axis(out: &mut String, scale: &Scale) {
     }
 }
 
-fn bar(out: &mut String, scale: &Scale, row: usize, call: &Call, drawn: &mut HashSet<(usize, usize, i64)>) {
+fn bar(
+    out: &mut String,
+    scale: &Scale,
+    (row, kind): (usize, usize),
+    call: &Call,
+    drawn: &mut HashSet<(usize, usize, i64)>,
+) {
     let (from, to) = (scale.x(call.time.0), scale.x(call.time.1));
     let width = (to - from).max(0.6);
-    let kind = kind(&call.name);
     if width < 1.0 && !drawn.insert((row, kind, from as i64)) {
         return;
     }
@@ -174,7 +169,7 @@ fn bar(out: &mut String, scale: &Scale, row: usize, call: &Call, drawn: &mut Has
     let _ = write!(
         out,
         "<g><title>{}</title><rect x=\"{from:.1}\" y=\"{y}\" width=\"{width:.1}\" height=\"{BAR}\" fill=\"{colour}\"/>",
-        escaped(&about)
+        escape(&about)
     );
     let waited = scale.x(scale.from + call.waited.min(call.time.1 - call.time.0)) - LEFT;
     if waited >= 0.6 {
@@ -212,8 +207,4 @@ fn arrows(out: &mut String, scale: &Scale, timeline: &Timeline) {
             timeline.messages.len()
         );
     }
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
