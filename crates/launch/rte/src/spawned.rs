@@ -321,12 +321,8 @@ impl Spawned {
 
 impl Spawn {
     fn hear(&mut self, failures: &mut Vec<FarFailure>) {
-        let job = &mut self.job;
-        if self
-            .lifeline
-            .as_ref()
-            .is_some_and(|from| take_failures(from, failures, |begun| *job = Some(begun)))
-        {
+        let Some(from) = &self.lifeline else { return };
+        if take_failures(from, failures, |begun| self.job = Some(begun)) {
             // Its job does not go on when ranks fail, or it has ended.
             self.lifeline = None;
         }

@@ -208,7 +208,7 @@ impl State {
 }
 
 /// Waits until `ready` gives a result that any thread's progress may bring, making progress meanwhile. Others do not see what it is for, and
-/// take it for one that may end: it is for what comes of no other rank's program alone. An agreement ends also by the launcher's word of a
+/// take it for one that may end: no other rank's program alone brings its end about. An agreement ends also when the launcher announces a
 /// failure, an access to a file by a thread of the library, a meeting by another job.
 #[inline]
 pub fn wait_for<R>(t: &mut Token, ready: impl FnMut(&mut State) -> Option<R>) -> R {

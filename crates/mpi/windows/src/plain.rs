@@ -46,10 +46,9 @@ pub(super) fn begin_at_once(
         Rules::Request => return None,
     }
     let Some((peer, Reached { key, remote, .. })) = target else {
-        return if way == DataDirection::Put {
-            window.put_by_message(&mut state.p2p, (win, rank), memory, there)
-        } else {
-            None
+        return match way {
+            DataDirection::Put => window.put_by_message(&mut state.p2p, (win, rank), memory, there),
+            DataDirection::Get => None,
         };
     };
     let (bml, network) = (&mut state.p2p.bml, &mut window.far.as_mut()?.network);
