@@ -15,7 +15,7 @@ program ring
   integer :: few(MPI_STATUS_SIZE)
   type(MPI_Comm) :: dup
   type(MPI_Info) :: info
-  real(8), asynchronous :: a(6,6), b(8), c(4)
+  real(8), asynchronous, target :: a(6,6), b(8), c(4)
   integer(MPI_COUNT_KIND) :: big
   character(len=20) :: value
   integer(MPI_ADDRESS_KIND) :: address
@@ -182,6 +182,19 @@ program ring
   call MPI_Iallreduce(b(2:5), c, 4, MPI_REAL8, MPI_SUM, MPI_COMM_WORLD, req(1))
   call MPI_Wait(req(1), MPI_STATUS_IGNORE)
   if (any(c /= size) .or. any(b /= 1)) stop 62
+  ! What stands for an automatic buffer comes back as it was given.
+  call MPI_Buffer_attach(MPI_BUFFER_AUTOMATIC, 0)
+  call MPI_Bsend(rank, 1, MPI_INTEGER, 0, 4, MPI_COMM_SELF)
+  call MPI_Recv(token, 1, MPI_INTEGER, 0, 4, MPI_COMM_SELF, MPI_STATUS_IGNORE)
+  if (token /= rank) stop 74
+  call MPI_Buffer_detach(base, length)
+  if (.not. c_associated(base, c_loc(MPI_BUFFER_AUTOMATIC))) stop 75
+  call MPI_Comm_attach_buffer(MPI_COMM_WORLD, MPI_BUFFER_AUTOMATIC, 0_MPI_COUNT_KIND)
+  call MPI_Comm_detach_buffer(MPI_COMM_WORLD, base, big)
+  if (.not. c_associated(base, c_loc(MPI_BUFFER_AUTOMATIC))) stop 76
+  call MPI_Buffer_attach(c, 32)
+  call MPI_Buffer_detach(base, length)
+  if (.not. c_associated(base, c_loc(c)) .or. length /= 32) stop 77
   call MPI_Sizeof(b, i)
   call PMPI_Sizeof(ones, length)
   if (i /= 8 .or. length /= 4) stop 44

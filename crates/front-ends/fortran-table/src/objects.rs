@@ -54,22 +54,37 @@ pub fn generate(dialect: Option<&Dialect>) -> String {
             )
         })
         .collect();
-    objects + &MEANINGS.iter().map(|meaning| is(meaning, &commons)).collect::<String>()
+    let known: String = MEANINGS.iter().map(|meaning| is(meaning, &commons)).collect();
+    objects + &known + &buffer_automatic(&commons)
+}
+
+/// What C gives back, too: a function that answers the object's address.
+fn buffer_automatic(commons: &[Common]) -> String {
+    let place =
+        addresses("BUFFER_AUTOMATIC", commons).pop().map_or("None".into(), |it| format!("Some({it})"));
+    format!("pub fn buffer_automatic() -> Option<P> {{ {place} }}\n")
 }
 
 /// `pub fn is_in_place(address: P) -> bool { address == address_of!(mpipriv1_).wrapping_byte_add(4) }`
 fn is(meaning: &str, commons: &[Common]) -> String {
-    let mut places = Vec::new();
-    for common in commons {
-        for (_, offset) in common.places.iter().filter(|(name, _)| name == meaning) {
-            let address = format!("address_of!({})", common.symbol);
-            places.push(match offset {
-                0 => format!("address == {address}"),
-                offset => format!("address == {address}.wrapping_byte_add({offset})"),
-            });
-        }
-    }
+    let places: Vec<String> =
+        addresses(meaning, commons).iter().map(|place| format!("address == {place}")).collect();
     let (name, known) =
         if places.is_empty() { ("_address", "false".to_string()) } else { ("address", places.join(" || ")) };
     format!("#[inline(always)] pub fn is_{}({name}: P) -> bool {{ {known} }}\n", meaning.to_lowercase())
+}
+
+/// Where the objects of a meaning are.
+fn addresses(meaning: &str, commons: &[Common]) -> Vec<String> {
+    let mut all = Vec::new();
+    for common in commons {
+        for (_, offset) in common.places.iter().filter(|(name, _)| name == meaning) {
+            let address = format!("address_of!({})", common.symbol);
+            all.push(match offset {
+                0 => address,
+                offset => format!("{address}.wrapping_byte_add({offset})"),
+            });
+        }
+    }
+    all
 }

@@ -88,7 +88,8 @@ fn returns(procedure: &Procedure<'_>) -> &'static str {
     }
 }
 
-/// A body. Where the C function has a fast path, the usual case has a body of its own: Alhena's C library, and buffers in one piece.
+/// A body. Where the C function has a fast path, the usual case has a body of its own: Alhena's C library, and buffers that are memory
+/// in one piece.
 fn body(
     procedure: &Procedure<'_>,
     dialect: Option<&Dialect>,
@@ -109,19 +110,22 @@ fn body(
     let dummies = procedure.dummies();
     let mut given: Vec<String> = dummies.iter().map(|it| it.argument.rust_name()).collect();
     given.extend(procedure.has_ierror().then(|| "ierror".into()));
-    let mut usual = String::from("origin::is_kept()");
+    let mut unusual = String::from("!origin::is_kept()");
     let mut bases = String::new();
     for dummy in dummies.iter().filter(|it| matches!(it.form, Form::Choice { .. })) {
+        let n = dummy.argument.rust_name();
         if buffers == Buffers::Descriptor {
-            let n = dummy.argument.rust_name();
-            usual += &format!(" && section::is_plain({n})");
+            unusual += &format!(" || !section::is_plain({n})");
             bases += &format!("let {n} = section::base({n});");
+        } else {
+            unusual += &format!(" || sentinel::is_special({n})");
         }
     }
     let others = format!("others_{symbol}");
-    let first = format!("if !({usual}) {{ return {others}({}); }} {bases}", given.join(", "));
+    let first = format!("if {unusual} {{ return {others}({}); }} {bases}", given.join(", "));
     let head = format!("#[unsafe(no_mangle)] unsafe extern \"C\" fn {symbol}");
-    let hot = one_body(procedure, dialect, c, &head, Buffers::Address, &first).replace("handle::", "own::");
+    let hot = one_body(procedure, dialect, c, &head, Buffers::Address, &first);
+    let hot = hot.replace("handle::", "own::").replace("sentinel::buffer", "own::buffer");
     hot + &one_body(
         procedure,
         dialect,

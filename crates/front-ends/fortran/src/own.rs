@@ -1,6 +1,13 @@
-//! Handles over Alhena's C library, where that is known to be the C library: as [`crate::handle`].
+//! The usual case: Alhena's C library is known to be the C library, and buffers are known to be the program's memory.
 
 use crate::handle::{Kind, number};
+use crate::place::P;
+
+/// See [`crate::sentinel::buffer`].
+#[inline(always)]
+pub fn buffer(address: P) -> P {
+    address
+}
 
 /// See [`crate::handle::of`].
 #[inline(always)]

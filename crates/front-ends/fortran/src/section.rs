@@ -113,7 +113,7 @@ pub unsafe fn start(buffer: P) -> P {
     sentinel::buffer(unsafe { descriptor(buffer) }.base())
 }
 
-/// Whether the elements of a buffer lie one behind the other; of buffers without elements it may say no.
+/// Whether a buffer is memory of the program whose elements lie one behind the other; of buffers without elements it may say no.
 ///
 /// # Safety
 /// A descriptor.
@@ -123,13 +123,16 @@ pub unsafe fn is_plain(buffer: P) -> bool {
     let it = unsafe { descriptor(buffer) };
     let mut next = it.bytes() as isize;
     if let [only] = &it.dimensions()[..] {
-        return only.stride == next;
+        // Without a product or a loop.
+        return only.stride == next && !sentinel::is_special(it.base());
     }
-    it.dimensions().iter().all(|it| {
-        let fits = it.stride == next;
-        next = next.wrapping_mul(it.extent);
-        fits
-    })
+    for dimension in it.dimensions().iter() {
+        if dimension.stride != next {
+            return false;
+        }
+        next = next.wrapping_mul(dimension.extent);
+    }
+    !sentinel::is_special(it.base())
 }
 
 /// Where a buffer begins in memory.
@@ -161,14 +164,14 @@ pub unsafe fn text(text: P) -> (*mut u8, usize) {
     (it.base().cast(), it.bytes())
 }
 
-/// A buffer in one piece.
+/// A buffer in one piece, which the call may attach.
 ///
 /// # Safety
 /// A descriptor.
 pub unsafe fn whole(buffer: P) -> Option<P> {
     // SAFETY: the caller's promise.
     let it = unsafe { descriptor(buffer) };
-    it.is_whole().then(|| sentinel::buffer(it.base()))
+    it.is_whole().then(|| sentinel::attached(it.base()))
 }
 
 /// A buffer for a blocking call: itself, or a copy of a section.

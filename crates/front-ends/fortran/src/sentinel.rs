@@ -19,6 +19,12 @@ struct Bytes<const BYTES: usize>([u8; BYTES]);
 
 include!(concat!(env!("OUT_DIR"), "/objects.rs"));
 
+/// Whether an address is no buffer of the program's own.
+#[inline(always)]
+pub fn is_special(address: P) -> bool {
+    is_bottom(address) || is_in_place(address)
+}
+
 /// A buffer for C.
 #[inline(always)]
 pub fn buffer(address: P) -> P {
@@ -26,10 +32,25 @@ pub fn buffer(address: P) -> P {
         library::BOTTOM as P
     } else if is_in_place(address) {
         library::IN_PLACE as P
-    } else if is_buffer_automatic(address) {
-        library::BUFFER_AUTOMATIC as P
     } else {
         address
+    }
+}
+
+/// A buffer for C that a call may attach.
+pub fn attached(address: P) -> P {
+    if is_buffer_automatic(address) { library::BUFFER_AUTOMATIC as P } else { buffer(address) }
+}
+
+/// Replaces what C has for an automatic buffer by the program's object (MPI-5.0 section 3.6).
+///
+/// # Safety
+/// The place is the program's and holds what C has answered.
+pub unsafe fn detached(place: P) {
+    // SAFETY: the caller's promise.
+    let address = unsafe { &mut *place.cast::<P>() };
+    if *address == library::BUFFER_AUTOMATIC as P {
+        *address = buffer_automatic().unwrap_or(*address);
     }
 }
 

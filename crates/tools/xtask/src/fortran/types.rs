@@ -48,7 +48,9 @@ fn objects(text: &mut String) {
             "texts" => "character(kind=c_char), dimension(16, 1)",
             _ => "integer(c_int), dimension(4)",
         };
-        let _ = writeln!(text, "  {declared}, bind(C, name=\"{symbol}_\") :: {name}");
+        // `c_loc` is to take it.
+        let target = if name == "MPI_BUFFER_AUTOMATIC" { ", target" } else { "" };
+        let _ = writeln!(text, "  {declared}{target}, bind(C, name=\"{symbol}_\") :: {name}");
     }
 }
 
