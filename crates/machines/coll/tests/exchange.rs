@@ -541,3 +541,26 @@ fn a_block_that_is_too_long_is_an_error() {
     assert!(taking.poll());
     assert_eq!(taking.result(), Err(coll::exchange::TOO_LONG));
 }
+
+#[test]
+fn a_block_of_no_bytes_is_not_waited_for() {
+    let segment = Segment::new(2);
+    let (mut members, _) = members(&segment);
+    for (epoch, coll) in [Coll::Scatterv, Coll::Gatherv, Coll::Alltoallv].into_iter().enumerate() {
+        let call = Call {
+            coll,
+            number: 0,
+            members: 2,
+            root: if coll == Coll::Gatherv { 1 } else { 0 },
+            len: 0,
+            in_place: false,
+            commutative: true,
+            meeting: Meeting::Slots,
+        };
+        let mut buffers = Buffers::new(&call, 1);
+        let plan = buffers.plan(&call, 1);
+        let mut alone = Exchange::new(members[1].end.take().unwrap(), 20 * (epoch as u64 + 1), plan);
+        assert!(alone.poll(), "{coll:?}");
+        members[1].end = Some(alone.into_slots());
+    }
+}

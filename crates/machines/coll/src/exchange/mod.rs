@@ -188,7 +188,10 @@ impl<S: Slots, P: Places> Exchange<S, P> {
     fn see_wanted(&mut self) -> bool {
         let me = self.slots.me();
         while self.next < self.plan.from.end {
-            if self.next != me && !self.slots.carries(Slot::Of(self.next as u32), self.epoch) {
+            if self.next != me
+                && !self.slots.carries(Slot::Of(self.next as u32), self.epoch)
+                && self.plan.wants(self.next)
+            {
                 return false;
             }
             self.next += 1;
@@ -253,7 +256,7 @@ impl<S: Slots, P: Places> Exchange<S, P> {
                 if !plan.in_place {
                     to.write(plan.own.as_bytes());
                 }
-            } else {
+            } else if !to.is_empty() {
                 match Parts::own_in(slots, member, *epoch) {
                     Some(part) if part.len() <= to.len() => {
                         to.write(part.as_bytes());

@@ -172,4 +172,15 @@ impl<K, P: Places> ExchangePlan<K, P> {
     pub(super) fn place(&self, member: usize) -> UserMem {
         self.places.as_ref().map_or(UserMem::EMPTY, |places| places.of(member))
     }
+
+    /// Whether a member's slot is to be waited for: a block of no bytes is there already, where its length is this process's
+    /// to say.
+    #[inline(always)]
+    pub(super) fn wants(&self, member: usize) -> bool {
+        match self.take {
+            Take::Each | Take::PartOfEach => !self.place(member).is_empty(),
+            Take::Part(into) => !into.is_empty(),
+            _ => true,
+        }
+    }
 }
