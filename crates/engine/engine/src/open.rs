@@ -49,7 +49,7 @@ impl P2p {
         // A NIC that matches has to see all messages; what is not a message takes the transport over it.
         let matching = network.filter(|&network| network != Network::Ofi);
         let wants = match (pml, matching) {
-            (MessageLayer::Dr, _) => Wants::Reliability,
+            (MessageLayer::Dr, _) => Wants::Reliability { everywhere: sums.checksum == Checksum::Repair },
             (_, Some(_)) => Wants::MatchingNic,
             (_, None) if verifies => Wants::Verification,
             (_, None) => Wants::Transports,

@@ -1,6 +1,7 @@
 //! Which transports may be used.
 
 use btl::{Cards, Lines};
+use btl_dr::DrParams;
 
 macro_rules! declare {
     (() $($variant:ident $field:ident $name:literal $join:ty,)*) => {
@@ -63,8 +64,11 @@ pub enum Wants {
     Transports,
     /// A Portals NIC, which has to see all messages.
     MatchingNic,
-    /// Data reliability over what the parameters allow.
-    Reliability,
+    /// Data reliability over the networks that the parameters allow.
+    Reliability {
+        /// Over shared memory, too, whatever its parameter says.
+        everywhere: bool,
+    },
     /// Verification over what the parameters allow.
     Verification,
 }
@@ -91,7 +95,8 @@ impl Choice {
     ) -> Result<Choice, Lines> {
         let mut taken = BtlParams::read(values)?.btl;
         let nic_matches = wants == Wants::MatchingNic;
-        taken.dr |= wants == Wants::Reliability;
+        let is_reliable_everywhere = wants == Wants::Reliability { everywhere: true };
+        taken.dr |= is_reliable_everywhere || wants == Wants::Reliability { everywhere: false };
         // What is sent again when it is damaged is verified.
         taken.verify = (taken.verify || wants == Wants::Verification) && !taken.dr && !nic_matches;
         let several = !job.is_one_node();
@@ -106,13 +111,17 @@ impl Choice {
         if taken.portals && (taken.dr || taken.verify) {
             return Err(sums_over_a_nic(taken.dr));
         }
-        // What messages do not use is the wire of Portals. Data reliability and verification stand on all there is.
-        let is_below = (taken.dr || taken.verify) && taken.vader;
+        let repairs_all =
+            taken.dr && (is_reliable_everywhere || DrParams::read(values)?.cover_shared_memory());
+        // What messages do not use is the wire of Portals. Verification stands on all there is.
+        let is_below = (repairs_all || taken.verify) && taken.vader;
         let vader_is_wire = shares_memory && (taken.portals && !messages_by_vader || is_below);
         taken.vader = (messages_by_vader || vader_is_wire) && shares_memory;
         let wired_by_tcp = taken.portals && (several || !shares_memory);
         // A user who has set nothing need not know that several hosts need a network. One host opens none.
         taken.tcp |= wired_by_tcp || several && values.are_defaults(BtlParams::PARAMS);
+        // Shared memory loses nothing: without a network there may be nothing to repair.
+        taken.dr &= vader_is_wire || taken.networks().any(|name| name != "dr");
         if taken.portals
             && let Some(other) = taken.networks().find(|name| !["tcp", "portals"].contains(name))
         {

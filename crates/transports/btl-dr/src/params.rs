@@ -32,6 +32,10 @@ mca::params! {
         checksum: Checksum = "network", scope AllEq;
         /// Bytes for one peer that may be under way without an acknowledgement. They are kept until it comes.
         window: mca::Size = "4M", unit "bytes", range 65536 to 1073741824, level Tuner;
+        /// Put data reliability over shared memory, too: messages between processes of a host are numbered, kept until they are
+        /// acknowledged, and go over a network where shared memory fails. Otherwise they go as without data reliability. Faults
+        /// for tests set it.
+        shared_memory: mca::Bool = "false", scope AllEq;
         /// Whether long messages are copied by the kernel or by a NIC, without sums on their way: never (they go in fragments),
         /// verified (by gets and puts whose bytes are compared with sums of their owner's memory), or trusted (by gets and puts as
         /// the transports do them). A get that differs is made again. What fails goes in fragments.
@@ -43,5 +47,12 @@ mca::params! {
         /// seed=1,drop=0.01; and a cut of the fastest way to each peer, from a number of milliseconds after the first frame to
         /// another: cut_from=100,cut_to=3000.
         faults: mca::Text = "", level Developer;
+    }
+}
+
+impl DrParams {
+    /// Whether messages within a host are covered, too.
+    pub fn cover_shared_memory(&self) -> bool {
+        self.shared_memory || !self.faults.is_empty()
     }
 }
