@@ -372,6 +372,7 @@ impl Buffers {
         match call.coll {
             Coll::Barrier => place.barrier(),
             Coll::Bcast => place.bcast(root, recv),
+            Coll::Gatherv if me != root && send.is_empty() => place.idle(1),
             Coll::Gather | Coll::Gatherv | Coll::Reduce if me != root => place.give_to(root, send),
             Coll::Gather => place.gather(mine(me * len, len), recv, in_place),
             Coll::Scatter if me != root => place.scatter(root, recv),
@@ -385,10 +386,16 @@ impl Buffers {
             Coll::Exscan => place.prefix(operands(mine(0, len)), false),
             Coll::Gatherv => place.gather_each(own_of(&wanted()), wanted(), in_place),
             Coll::Allgatherv => place.allgather_each(own_of(&wanted()), wanted(), in_place),
+            Coll::Scatterv if me != root && recv.is_empty() => place.idle(1),
             Coll::Scatterv if me != root => place.take_part(root, recv),
             Coll::Scatterv => place.scatter_parts(given()[me], given(), (!in_place).then_some(recv)),
             _ => {
                 let epochs = alltoall_rounds(n as u32, in_place).into();
+                if place.meeting == Meeting::Slots
+                    && given().iter().chain(&wanted()).all(|block| block.is_empty())
+                {
+                    return place.idle(epochs);
+                }
                 place.alltoall_parts(given()[me], (given(), wanted()), epochs, in_place)
             }
         }

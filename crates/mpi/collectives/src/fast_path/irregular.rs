@@ -6,7 +6,7 @@
 use abi::{Address, Comm, Count, Datatype, Op, Result};
 use coll::Coll;
 use coll::algorithms::node::parts::alltoall_rounds;
-use coll::exchange::{Operands, Places};
+use coll::exchange::{Meeting, Operands, Places};
 use coll::shared::{PAYLOAD, part_limit};
 use ffi::{Array, CountArray};
 
@@ -31,7 +31,9 @@ pub(crate) fn gatherv(
     run(t, Coll::Gatherv, comm, root, move |_, site| {
         if !site.is(root) {
             let own = memory(send.0, send.1, send.2)?;
-            return Some((0, site.place.give_to(root as usize, own)));
+            let plan =
+                if own.is_empty() { site.place.idle(1) } else { site.place.give_to(root as usize, own) };
+            return Some((0, plan));
         }
         let (blocks, _) = Blocks::new(recvbuf, counts, recvtype, site.up_to(PAYLOAD as u64))?;
         let place = blocks.of(site.place.me);
@@ -94,11 +96,16 @@ pub(crate) fn scatterv(
         let limit = site.part_limit();
         if !site.is(root) {
             let into = memory(recv.0, recv.1, recv.2).filter(|into| into.len() as u64 <= limit)?;
-            return Some((0, site.place.take_part(root as usize, into)));
+            let plan =
+                if into.is_empty() { site.place.idle(1) } else { site.place.take_part(root as usize, into) };
+            return Some((0, plan));
         }
-        let (blocks, _) = Blocks::new(sendbuf, counts, sendtype, site.up_to(limit))?;
+        let (blocks, longest) = Blocks::new(sendbuf, counts, sendtype, site.up_to(limit))?;
         let own = blocks.of(site.place.me);
         let into = beside(recv, own)?;
+        if longest == 0 {
+            return Some((0, site.place.idle(1)));
+        }
         Some((0, site.place.scatter_parts(own, &*slot.insert(blocks), into)))
     })
 }
@@ -197,20 +204,28 @@ fn swapped<'s, 'a: 's>(
     slot: &'s mut Option<Swapped<'a>>,
 ) -> Option<(u64, NodePlan<'s>)> {
     let short = site.up_to(site.part_limit());
-    let (recv, _) = recv(short)?;
+    let in_place = send.is_none();
+    let epochs = alltoall_rounds(site.place.members as u32, in_place).into();
+    let (recv, mut longest) = recv(short)?;
     let send = match send {
         None => None,
-        Some(send) => Some(send(short)?.0),
+        Some(send) => {
+            let (send, longest_sent) = send(short)?;
+            longest = longest.max(longest_sent);
+            Some(send)
+        }
     };
+    if longest == 0 && site.place.meeting == Meeting::Slots {
+        return Some((0, site.place.idle(epochs)));
+    }
     let (send, recv) = &*slot.insert((send, recv));
     let (me, given) = (site.place.me, send.as_ref().unwrap_or(recv));
     let (own, place) = (given.of(me), recv.of(me));
-    if send.is_some() {
+    if !in_place {
         apart(own, place)?;
     }
     same(own, place)?;
-    let epochs = alltoall_rounds(site.place.members as u32, send.is_none()).into();
-    Some((0, site.place.alltoall_parts(own, (given, recv), epochs, send.is_none())))
+    Some((0, site.place.alltoall_parts(own, (given, recv), epochs, in_place)))
 }
 
 /// `MPI_Reduce_scatter`

@@ -8,7 +8,7 @@
 //!  messages     r → i, r → j, …                          the others, at the same time
 //! ```
 //!
-//! What a slot holds for one rank alone, as in a gather, needs no table.
+//! What a slot holds for one rank alone, as in a gather, needs no table. A block of no bytes is neither published nor awaited.
 
 use super::Area;
 use super::bounce::{Exchange, exchange};
@@ -46,12 +46,12 @@ pub fn gather_flat(p: &Params) -> Schedule {
                 b.copy(recv_block(root), Ref::all(Buf::Send));
             }
             for i in area.others() {
-                b.unless_longer(recv_block(i), LIMIT, |b| b.await_slot(round, Slot::Of(i), recv_block(i)));
+                if_short(b, recv_block(i), LIMIT, |b| b.await_slot(round, Slot::Of(i), recv_block(i)));
             }
             b.wait_all(long);
         } else {
             let own = Ref::all(Buf::Send);
-            b.unless_longer(own, LIMIT, |b| b.publish(round, area.own(), own, Wake::One(root)));
+            if_short(b, own, LIMIT, |b| b.publish(round, area.own(), own, Wake::One(root)));
             b.if_longer(own, LIMIT, |b| b.send_now(g.peer(root), own));
         }
         area.round += 1;
@@ -78,7 +78,7 @@ pub fn scatter_flat(p: &Params) -> Schedule {
             b.wait_all(long);
         } else {
             let own = Ref::all(Buf::Recv);
-            b.unless_longer(own, limit, |b| b.await_part(round, root, own));
+            if_short(b, own, limit, |b| b.await_part(round, root, own));
             b.if_longer(own, limit, |b| b.recv_now(g.peer(root), own));
         }
         area.round += 1;
@@ -122,7 +122,7 @@ fn alltoall(p: &Params, flag: bool) -> Schedule {
             area.emit_flag(b);
         }
         for i in area.others() {
-            b.unless_longer(recv_block(i), limit, |b| b.await_part(round, i, recv_block(i)));
+            if_short(b, recv_block(i), limit, |b| b.await_part(round, i, recv_block(i)));
         }
         if p.in_place {
             // What arrives would be written over what has not left yet.
@@ -134,6 +134,11 @@ fn alltoall(p: &Params, flag: bool) -> Schedule {
         b.wait_all(long);
         area.round = alltoall_rounds(area.size, p.in_place);
     })
+}
+
+/// If a block has bytes, and no more than fit a slot's part. One without is waited for by no rank: its sender may have left at once.
+fn if_short(b: &mut Builder, block: Ref, limit: u32, emit: impl Fn(&mut Builder)) {
+    b.if_longer(block, 0, |b| b.unless_longer(block, limit, &emit));
 }
 
 /// Bytes up to which a block goes in pieces.
