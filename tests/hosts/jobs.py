@@ -166,6 +166,52 @@ def environment():
     expect(result.lines == [f"[0] {work}", f"[1] {work}"], result)
 
 
+def looked_at():
+    """Tools on one host show the ranks of all, and name a host that does not answer."""
+    go = os.path.join(work, "go")
+    process = start("-n", 4, RANK, "init", "barrier", "barrier", "print=ready\n", "flush", f"0:await={go}", "0:send=3", "3:receive=0",
+                    "spread=0", "finalize", "print=done\n")
+    for _ in range(4):
+        process.stdout.readline()
+    daemon = next(pid for pid, words in processes(0).items() if words.endswith("mpiexec -daemon"))
+    tool = lambda *words: subprocess.run([os.path.join(harness.PREFIX, "bin", "alhena"), words[0], str(daemon), *words[1:]],
+                                         env=harness.environment(), capture_output=True, text=True)
+
+    def queues():
+        found = tool("queues", "--json")
+        expect(found.returncode == 0 and not found.stderr, found)
+        return json.loads(found.stdout)
+
+    requests = lambda rank: [(row["work"], row["rank"]) for row in rank["lines"] if row["kind"] == "request"]
+    wait_until(lambda: all(requests(rank) for rank in queues()[1:3]), "two ranks are in a collective call")
+    found = queues()
+    expect([rank["rank"] for rank in found] == [0, 1, 2, 3], found)
+    expect(found[3]["posted"] == 1 and not requests(found[3]), found[3])
+    expect(all(requests(found[rank])[0][0] == "collective call" for rank in (1, 2)), found)
+    found = tool("top", "--once", "--json", "--interval", "0.2")
+    rows = json.loads(found.stdout)
+    expect([(row["rank"], row["host"]) for row in rows["rows"]] == [(0, "h0"), (1, "h0"), (2, "h1"), (3, "h1")], found)
+    expect(not rows["missing"], found)
+    found = tool("stacks", "--json")
+    if "not possible" not in found.stderr + found.stdout:
+        there = {rank for group in json.loads(found.stdout) for rank in group["ranks"]}
+        expect(there == {0, 1, 2, 3} and not found.stderr, found)
+    found = tool("queues", "--here")
+    expect(found.stdout.count("\nrank ") + found.stdout.startswith("rank ") == 2, found)
+    # A daemon that is stopped does not answer, nor does its proxy.
+    stopped = [pid for pid, words in processes(1).items() if words.endswith("mpiexec -daemon")]
+    for pid in stopped:
+        os.kill(pid, signal.SIGSTOP)
+    found = tool("queues", "--patience", "0.3")
+    expect("host h1: its ranks are left out: it has not answered within 0.3 s" in found.stderr and "rank 1 " in found.stdout, found)
+    for pid in stopped:
+        os.kill(pid, signal.SIGCONT)
+    with open(go, "w"):
+        pass
+    result = finish(process)
+    expect(result.code == 0 and result.lines == ["done"] * 4, result)
+
+
 def failures():
     result = job("-n", 4, RANK, "init", "3:signal=9", "barrier", "finalize")
     three_lines(result.err)
@@ -613,6 +659,7 @@ def main():
         ("the first failure is named with its host", failures),
         ("what a host lacks is named with the host, before anything starts", refusals),
         ("what cannot be executed on one host ends the job", not_startable),
+        ("tools show the ranks of all hosts", looked_at),
         ("standard input and output", streams),
         ("a reader that is slow", slow_reader),
         ("time limit and call stacks", timeout),

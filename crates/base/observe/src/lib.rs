@@ -46,7 +46,7 @@ use std::time::Duration;
 use platform::memory_file::MemoryFile;
 use shm::{MapError, SharedMemory};
 
-pub use live::{Figures, Line, Shown};
+pub use live::{Figures, Line, Shown, Work};
 pub use modules::{Module, ModuleOffset, Modules};
 pub use waits::{Begun, FRAMES, Kind, Need, Part, SLOTS, Slot, Targets, Wait};
 

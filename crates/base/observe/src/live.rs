@@ -48,9 +48,44 @@ pub enum Entry {
     Send,
     /// A message that is being transferred, either way.
     Transfer,
-    /// A request of another kind: a collective call, a window, a file.
+    /// A request of another kind: see [`Work`].
     Request,
 }
+
+/// What a request stands for that is no message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Work {
+    /// Something else of the library.
+    Other,
+    /// A collective call.
+    Collective,
+    /// A communicator that is being made.
+    Communicator,
+    /// An operation on a window, or locks that others want.
+    Window,
+    /// An access to a file.
+    File,
+    /// A message in partitions.
+    Partitions,
+    /// A request that the program completes (`MPI_Grequest_start`).
+    Program,
+    /// An agreement about failures.
+    Agreement,
+    /// The messages of a buffer of `MPI_Bsend`.
+    Buffer,
+}
+
+const WORKS: [Work; 9] = [
+    Work::Other,
+    Work::Collective,
+    Work::Communicator,
+    Work::Window,
+    Work::File,
+    Work::Partitions,
+    Work::Program,
+    Work::Agreement,
+    Work::Buffer,
+];
 
 /// The kinds of lines, in the order in which they are shown.
 pub const ENTRIES: [Entry; 5] =
@@ -61,13 +96,15 @@ pub const ENTRIES: [Entry; 5] =
 pub struct Line {
     /// What it is.
     pub entry: Entry,
-    /// Rank of the other process in the job; `None`: any, or none of the job.
+    /// What a request stands for.
+    pub work: Work,
+    /// Rank of the other process in the job; `None`: any, or none of the job. Of a request the first one that it lacks something of.
     pub rank: Option<u32>,
     /// The tag; `None`: any, or there is none.
     pub tag: Option<i32>,
     /// Context of the communicator; 0: not known.
     pub context: u32,
-    /// Bytes of the message or of the buffer.
+    /// Bytes of the message or of the buffer. Of a request how many ranks it lacks something of.
     pub bytes: u64,
 }
 
@@ -191,6 +228,7 @@ fn write_line(words: &[AtomicU64], line: &Line) {
     let flags = line.entry as u64
         | u64::from(line.rank.is_some()) << 8
         | u64::from(line.tag.is_some()) << 9
+        | (line.work as u64) << 16
         | u64::from(line.context) << 32;
     words[0].store(flags, Relaxed);
     words[1].store(line.rank.unwrap_or(0).into(), Relaxed);
@@ -202,6 +240,7 @@ fn read_line(words: &[u64]) -> Option<Line> {
     let &[flags, rank, tag, bytes] = words else { return None };
     Some(Line {
         entry: *ENTRIES.get((flags & 0xff) as usize)?,
+        work: *WORKS.get((flags >> 16 & 0xff) as usize)?,
         rank: (flags & 1 << 8 != 0).then_some(rank as u32),
         tag: (flags & 1 << 9 != 0).then_some(tag as u32 as i32),
         context: (flags >> 32) as u32,
@@ -261,6 +300,7 @@ mod tests {
         let entry = ENTRIES[number as usize % ENTRIES.len()];
         Line {
             entry,
+            work: WORKS[number as usize % WORKS.len()],
             rank: (!number.is_multiple_of(3)).then_some(number),
             tag: Some(-(number as i32)),
             context: number,

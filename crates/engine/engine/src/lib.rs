@@ -116,7 +116,7 @@ pub use p2p::{Layer, OnPortals, OnShmem, P2p};
 pub use params::{EngineParams, MessageLayer, Network, PmlParams};
 pub use peers::{Peers, Process};
 pub use requests::{
-    Advance, Afterlife, Blocking, Fate, Operation, Requesting, Requests, advance_all, with, with_as,
+    Advance, Afterlife, Blocking, Fate, Operation, Requesting, Requests, Work, advance_all, with, with_as,
 };
 pub use variables::VARIABLES;
 pub use wait::{Interest, Progress, Reason, note_failed_call, wait, wait_checked, wait_until};

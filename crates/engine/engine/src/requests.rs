@@ -15,6 +15,7 @@ use std::any::Any;
 use abi::{Error, Result};
 use mem::Slab;
 use observe::Part;
+pub use observe::Work;
 use pml::{Done, ReqId};
 
 use crate::domain::Token;
@@ -71,6 +72,11 @@ pub trait Operation<S>: Any {
     /// it needs is not known.
     fn needs(&self) -> Vec<ReqId> {
         self.stands_for().into_iter().collect()
+    }
+
+    /// What it is, for tools; `None`: nothing that could be under way.
+    fn work(&self) -> Option<Work> {
+        Some(Work::Other)
     }
 
     /// For a collective call that is under way: its part in it, with what it lacks of others.

@@ -1,26 +1,32 @@
 //! The side of the tools.
 
 use std::fs;
-use std::io::{self, ErrorKind};
-use std::os::fd::AsFd;
+use std::io::{self, ErrorKind, Write};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use observe::{Area, Section};
 use platform::memory_file::MemoryFile;
 use pmi::{scm, socket};
+use rustix::io::Errno;
+use rustix::net::RecvFlags;
 
 use crate::description::Description;
 use crate::directory;
-use crate::server::GREETING;
+use crate::question::{Answer, Question};
+use crate::server::{GREETING, heading};
 
 /// A proxy answers at once, unless it is stopped.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Bytes of a description at most.
-const LONGEST: u64 = 64 << 20;
+/// mpiexec reports within the patience of a question which hosts have not answered; the way back is this much longer.
+const WAY_BACK: Duration = Duration::from_secs(2);
+
+/// Bytes of a description, or of all answers, at most.
+const LONGEST: u64 = 256 << 20;
 
 /// A job, as long as a tool looks at it.
 #[derive(Debug)]
@@ -44,6 +50,54 @@ impl Connection {
         connect(&path)
     }
 
+    /// The connection at the standard input of a command that a proxy has started for its own ranks.
+    ///
+    /// # Errors
+    /// As [`Connection::open`].
+    pub fn inherited() -> io::Result<Connection> {
+        greet(io::stdin().as_fd().try_clone_to_owned()?.into())
+    }
+
+    /// Asks all other hosts of the job, which have so much time. What comes back is for [`Connection::answers`].
+    ///
+    /// # Errors
+    /// The system's: the proxy takes nothing.
+    pub fn ask(&self, question: Question, patience: Duration) -> io::Result<Asked> {
+        let number = platform::clock::nanoseconds();
+        let line = format!("{number} {} {}\n", patience.as_millis(), question.encode());
+        (&self.stream).write_all(line.as_bytes())?;
+        Ok(Asked { number, until: Instant::now() + patience + WAY_BACK })
+    }
+
+    /// Waits for what the other hosts answer, so long at most; `None`: they have not.
+    ///
+    /// # Errors
+    /// `TimedOut`: mpiexec does not answer. The system's: the job has ended meanwhile.
+    pub fn answers(&self, asked: &Asked, at_most: Duration) -> io::Result<Option<Vec<Answer>>> {
+        let until = asked.until.min(Instant::now() + at_most);
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            self.stream.set_read_timeout(Some(left.max(Duration::from_micros(1))))?;
+            let mut text = [0; 64];
+            let received = match scm::receive(self.stream.as_fd(), &mut text) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    let is_late = Instant::now() >= asked.until;
+                    return if is_late { Err(ErrorKind::TimedOut.into()) } else { Ok(None) };
+                }
+                outcome => outcome?,
+            };
+            match received.fds.into_iter().next() {
+                None if received.bytes == 0 => return Err(ErrorKind::UnexpectedEof.into()),
+                // One that came too late for its question is of no use.
+                Some(file) if &text[..received.bytes] == heading(asked.number).as_bytes() => {
+                    let answers = Answer::decode(&content(file)?);
+                    return answers.map(Some).ok_or_else(|| ErrorKind::InvalidData.into());
+                }
+                _ => {}
+            }
+        }
+    }
+
     /// The sections of the job's ranks on this host, in order; none where no rank has called `MPI_Init`.
     pub fn sections(&self) -> impl Iterator<Item = Section> {
         let area = self.area.clone();
@@ -58,11 +112,18 @@ impl Connection {
 
     /// Whether the job has ended, or its ranks run another program by now: what is read is of the past.
     pub fn is_over(&self) -> bool {
-        let mut byte = [0];
-        let _ = self.stream.set_nonblocking(true);
-        // Nothing is ever sent after the first message.
-        !matches!(scm::receive(self.stream.as_fd(), &mut byte), Err(error) if error.kind() == ErrorKind::WouldBlock)
+        // An answer that came too late for its question may be there.
+        let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+        let seen = rustix::net::recv(&self.stream, &mut [0u8; 1], flags);
+        !matches!(seen, Ok((1.., _)) | Err(Errno::WOULDBLOCK))
     }
+}
+
+/// A question of which the answers are on their way.
+#[derive(Debug)]
+pub struct Asked {
+    number: u64,
+    until: Instant,
 }
 
 /// The jobs of this user on this host, by their numbers.
@@ -95,7 +156,11 @@ fn connect(path: &Path) -> io::Result<Connection> {
     if !path.parent().is_some_and(|folder| directory::is_private(folder, user)) {
         return Err(ErrorKind::PermissionDenied.into());
     }
-    let stream = UnixStream::connect(path)?;
+    greet(UnixStream::connect(path)?)
+}
+
+/// Takes what the proxy at the other end has sent.
+fn greet(stream: UnixStream) -> io::Result<Connection> {
     socket::peer_of_same_user(stream.as_fd())?;
     stream.set_read_timeout(Some(PATIENCE))?;
     let mut greeting = [0; 64];
@@ -104,19 +169,25 @@ fn connect(path: &Path) -> io::Result<Connection> {
     if &greeting[..received.bytes] != GREETING {
         return Err(strange());
     }
-    let mut files = received.fds.into_iter().map(MemoryFile::adopt);
-    let text = files.next().ok_or_else(strange)??;
-    if text.bytes > LONGEST {
-        return Err(strange());
-    }
-    let mut bytes = vec![0; text.bytes as usize];
-    text.read(0, &mut bytes)?;
-    let description = Description::decode(&String::from_utf8_lossy(&bytes)).ok_or_else(strange)?;
-    let area = match files.next() {
+    let mut files = received.fds.into_iter();
+    let text = content(files.next().ok_or_else(strange)?)?;
+    let description = Description::decode(&String::from_utf8_lossy(&text)).ok_or_else(strange)?;
+    let area = match files.next().map(MemoryFile::adopt) {
         Some(file) => Some(Area::map(&file?, description.ranks.len()).map_err(io::Error::other)?),
         None => None,
     };
     Ok(Connection { description, area, stream })
+}
+
+/// What is in a file that the proxy has handed over.
+fn content(file: OwnedFd) -> io::Result<Vec<u8>> {
+    let file = MemoryFile::adopt(file)?;
+    if file.bytes > LONGEST {
+        return Err(ErrorKind::InvalidData.into());
+    }
+    let mut bytes = vec![0; file.bytes as usize];
+    file.read(0, &mut bytes)?;
+    Ok(bytes)
 }
 
 #[cfg(test)]
@@ -146,6 +217,20 @@ mod tests {
         area.section(1).unwrap().announce(1, 0);
         let section = connection.sections().nth(1).unwrap();
         assert_eq!((section.rank(), connection.rank(&section), connection.is_over()), (1, 1, false));
+        let asked = connection.ask(Question::Stacks(true), PATIENCE).unwrap();
+        let mut text = [0; 100];
+        let length = rustix::io::read(&held, &mut text).unwrap();
+        let text = std::str::from_utf8(&text[..length]).unwrap();
+        let [asked_as, patience, words] = text.trim_end().splitn(3, ' ').collect::<Vec<_>>()[..] else {
+            panic!()
+        };
+        assert_eq!((Question::decode(words), patience), (Some(Question::Stacks(true)), "2000"));
+        // A late answer to another question, and none of any host to this one.
+        let one = Answer { host: "n1".into(), page: Ok(vec![7]) };
+        server::answer(held.as_fd(), 1, &Answer::encode(&[one])).unwrap();
+        assert!(!connection.is_over());
+        server::answer(held.as_fd(), asked_as.parse().unwrap(), &Answer::encode(&[])).unwrap();
+        assert_eq!(connection.answers(&asked, PATIENCE).unwrap(), Some(vec![]));
         drop(held);
         assert!(connection.is_over());
         drop(listener);

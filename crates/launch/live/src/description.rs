@@ -78,7 +78,7 @@ impl Description {
 }
 
 /// Text without what would end its field, or move a terminal's cursor.
-fn plain(text: &str) -> String {
+pub fn plain(text: &str) -> String {
     text.chars().map(|letter| if letter.is_control() { '?' } else { letter }).collect()
 }
 

@@ -5,7 +5,9 @@
 //!     alhena jobs, top, queues ── connect ──► proxy: is it a process of the same user? (by the kernel's word)
 //!                              ◄── one message with descriptors: the description of the job, the observation memory
 //!     reads the memory as long as it likes; asks the ranks there; the proxy has no more part in it
-//!                                ── end ────► proxy: no tool is left: takes the question back
+//!                                ── question ► proxy ─► mpiexec ─► the proxies of the other hosts, each of which runs the tool's own
+//!                                                   command for its ranks: one page of each host comes back (`Question`, `Answer`)
+//!                                ── end ────► proxy: no tool is left: takes what was asked of the ranks back
 //! ```
 //! # Contract
 //!
@@ -19,8 +21,10 @@ pub mod call_site;
 mod client;
 mod description;
 mod directory;
+mod question;
 mod server;
 
-pub use client::{Connection, jobs};
+pub use client::{Asked, Connection, jobs};
 pub use description::{Description, RankOf};
-pub use server::{Listener, send};
+pub use question::{Answer, Question};
+pub use server::{Listener, answer, send};

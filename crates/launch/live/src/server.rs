@@ -14,6 +14,11 @@ use crate::directory;
 /// What a message to a tool begins with.
 pub const GREETING: &[u8] = b"alhena live 1\n";
 
+/// What the message with the answers to the question of this number consists of, beside a file.
+pub fn heading(number: u64) -> String {
+    format!("alhena answer {number}\n")
+}
+
 /// The socket of a job.
 #[derive(Debug)]
 pub struct Listener {
@@ -73,13 +78,28 @@ impl Drop for Listener {
 /// # Errors
 /// The system's; then the tool gets nothing, or is gone.
 pub fn send(to: BorrowedFd<'_>, description: &str, memory: Option<&MemoryFile>) -> io::Result<()> {
-    let text = MemoryFile::create(description.len() as u64)?;
-    text.allocate()?;
-    text.write(0, description.as_bytes())?;
-    let files: Vec<BorrowedFd<'_>> =
-        [Some(&text), memory].into_iter().flatten().map(|file| file.fd.as_fd()).collect();
-    match scm::send(to, GREETING, &files)? {
-        sent if sent == GREETING.len() => Ok(()),
+    hand_over(to, GREETING, [Some(&file(description.as_bytes())?), memory])
+}
+
+/// Sends a tool what all hosts have answered to its question ([`crate::Answer::encode`]).
+///
+/// # Errors
+/// The system's; then the tool gets nothing, or is gone.
+pub fn answer(to: BorrowedFd<'_>, number: u64, answers: &[u8]) -> io::Result<()> {
+    hand_over(to, heading(number).as_bytes(), [Some(&file(answers)?), None])
+}
+
+fn file(content: &[u8]) -> io::Result<MemoryFile> {
+    let file = MemoryFile::create(content.len() as u64)?;
+    file.allocate()?;
+    file.write(0, content)?;
+    Ok(file)
+}
+
+fn hand_over(to: BorrowedFd<'_>, text: &[u8], files: [Option<&MemoryFile>; 2]) -> io::Result<()> {
+    let files: Vec<BorrowedFd<'_>> = files.into_iter().flatten().map(|file| file.fd.as_fd()).collect();
+    match scm::send(to, text, &files)? {
+        sent if sent == text.len() => Ok(()),
         _ => Err(io::ErrorKind::WriteZero.into()),
     }
 }

@@ -12,6 +12,9 @@
 //!    │ ── Failure ───────────────────────────────►  may follow from one that another host knows of
 //!    │ ◄─ Settle ────────────────────────────────   to all hosts
 //!    │ ── Failure …, Settled ────────────────────►  until all have answered; the first one is printed
+//!    │ ── Ask ───────────────────────────────────►  a tool wants to see the ranks of all hosts
+//!    │ ◄─ Ask, ── Answer ────────────────────────►  to the other hosts
+//!    │ ◄─ Answers ───────────────────────────────  all have answered, or have had their time
 //!    │ ◄─ End ───────────────────────────────────  to all hosts
 //!    │ ── Ended … Tables … Finished ─────────────►  every rank, what they left for tools, then the host
 //! ```
@@ -78,6 +81,11 @@ pub(crate) enum Up {
     Seen(u32, Vec<(u32, deadlock::Rank)>),
     /// Where the ranks of [`Down::NameWaits`] wait.
     WaitSites(Vec<WaitSite>),
+    /// A tool, in that place of the proxy's and by this number of its own, asks all other hosts (`live::Question`), which have so much
+    /// time.
+    Ask(u32, u64, Duration, String),
+    /// The answer to [`Down::Ask`] of this number: why there is none, or the page.
+    Answer(u32, Option<String>, Bytes),
     /// All ranks of this host are over, and nothing of them is left. The daemon's own exit code, if it has one.
     Finished(Option<u8>),
 }
@@ -120,6 +128,10 @@ pub(crate) enum Down {
     Look(u32),
     /// Send where these ranks wait, as far as they are of this host.
     NameWaits(Vec<u32>),
+    /// A tool on another host asks this (`live::Question`), and waits for so long.
+    Ask(u32, Duration, String),
+    /// What the other hosts have answered to [`Up::Ask`] (`live::Answer`).
+    Answers(u32, u64, Bytes),
     /// Something has failed: report all that has happened to the ranks of this host, then send [`Up::Settled`].
     Settle,
 }
@@ -193,13 +205,14 @@ wire_enum! { Up {
     6 Note(text), 7 StdinTaken(bytes), 8 StdinUnwanted, 9 Failure(report), 10 Ended(rank, status, programs), 11 Traced,
     12 Finished(code), 13 Settled, 14 Tables(index, rank, offset, bytes),
     15 LongWait(after, ends), 16 Seen(number, ranks), 17 WaitSites(sites), 18 RankFailed(rank), 19 Accused(by, rank),
-    20 Started(processes), 21 FailedAbroad(failure),
+    20 Started(processes), 21 FailedAbroad(failure), 22 Ask(tool, number, patience, words), 23 Answer(number, why, page),
 } }
 
 wire_enum! { Down {
     0 Order(host, order), 1 Start, 2 Fence(pairs, table), 3 Reply(rank, text), 4 OutputTaken(bytes), 5 OutputBroken(channel),
     6 Stdin(bytes), 7 StdinEnd, 8 Signal(number), 9 Window(rows, columns), 10 End, 11 Traces, 12 Settle,
     13 Look(number), 14 NameWaits(ranks), 15 RankFailed(rank), 16 Kill(by, rank), 17 FailedAbroad(failure),
+    18 Ask(number, patience, words), 19 Answers(tool, number, answers),
 } }
 
 wire_enum! { Inherit { 0 Usual, 1 All, 2 None, 3 Only(names), } }
@@ -247,7 +260,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200), kind in 0u8..22) {
+        fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200), kind in 0u8..24) {
             let bytes: Vec<u8> = std::iter::once(kind).chain(bytes).collect();
             let _ = decode::<Up>(&bytes);
             let _ = decode::<Down>(&bytes);

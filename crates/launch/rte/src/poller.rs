@@ -25,8 +25,10 @@ pub enum Token {
     Caller(usize),
     /// A tool that looks at the job has connected.
     Tools,
-    /// Such a tool has gone.
+    /// Such a tool has gone, or asks something.
     Tool(usize),
+    /// A command that makes a page for a tool has printed something, or has ended.
+    Errand(usize),
     /// The process started for a rank ended.
     Exit(usize),
     /// The MPI program of a rank, a descendant of the process started for it, ended.
@@ -88,6 +90,7 @@ impl Token {
             Token::Caller(index) => (19, index),
             Token::Tools => (21, 0),
             Token::Tool(index) => (22, index),
+            Token::Errand(index) => (24, index),
         };
         kind << 32 | index as u64
     }
@@ -118,6 +121,7 @@ impl Token {
             18 => Token::Callers,
             21 => Token::Tools,
             22 => Token::Tool(index),
+            24 => Token::Errand(index),
             _ => Token::Caller(index),
         }
     }
@@ -233,6 +237,7 @@ mod tests {
             Token::Caller(3),
             Token::Tools,
             Token::Tool(5),
+            Token::Errand(2),
             Token::SpawnersJob,
         ] {
             assert_eq!(Token::decode(token.encode()), token);

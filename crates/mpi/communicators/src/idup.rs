@@ -4,7 +4,7 @@
 //! second time each rank brings that and its own together.
 
 use abi::Result;
-use engine::{Advance, Operation};
+use engine::{Advance, Operation, Work};
 use pml::Done;
 
 use super::agreement::{Agreement, Party, Question, WORDS};
@@ -190,6 +190,10 @@ impl Duplicate {
 }
 
 impl Operation<State> for Duplicate {
+    fn work(&self) -> Option<Work> {
+        Some(Work::Communicator)
+    }
+
     fn is_over(&mut self, _state: &mut State) -> bool {
         self.ended.is_some()
     }

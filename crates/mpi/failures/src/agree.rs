@@ -2,7 +2,7 @@
 
 use abi::{Address, Error, Result};
 use consensus::Decision;
-use engine::Operation;
+use engine::{Operation, Work};
 use pml::Done;
 
 use crate::ballot::Ballot;
@@ -82,6 +82,10 @@ struct Agreement {
 }
 
 impl Operation<State> for Agreement {
+    fn work(&self) -> Option<Work> {
+        Some(Work::Agreement)
+    }
+
     fn is_over(&mut self, state: &mut State) -> bool {
         if self.ended.is_none()
             && let Some(decision) = decisions::take(state, self.id)

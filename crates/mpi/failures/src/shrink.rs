@@ -8,7 +8,7 @@ use std::sync::Arc;
 use abi::{Error, Result};
 use communicators::agreement::{Agreement, Party, WORDS};
 use communicators::{add_comm, agree_by, revoke_if_late};
-use engine::{Advance, Operation};
+use engine::{Advance, Operation, Work};
 use pml::Done;
 
 use crate::ballot::Ballot;
@@ -149,6 +149,10 @@ impl Shrinking {
 }
 
 impl Operation<State> for Shrinking {
+    fn work(&self) -> Option<Work> {
+        Some(Work::Communicator)
+    }
+
     fn is_over(&mut self, _: &mut State) -> bool {
         self.ended.is_some()
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use abi::{Address, Count, Error, Result, Status};
-use engine::{Afterlife, Lane, Operation};
+use engine::{Afterlife, Lane, Operation, Work};
 use io::{Access, Direction, Memory, Posix, Stage};
 use platform::Blocking;
 use pml::Done;
@@ -516,6 +516,10 @@ fn take_moved(state: &mut State, key: u32, moved: Moved) {
 }
 
 impl Operation<State> for Transfer {
+    fn work(&self) -> Option<Work> {
+        Some(Work::File)
+    }
+
     fn is_over(&mut self, _state: &mut State) -> bool {
         self.ended.is_some()
     }

@@ -6,7 +6,7 @@
 
 use abi::{Address, Count, Datatype, Error, Result};
 use engine::P2p;
-use engine::{Afterlife, Operation, Progress, Reason};
+use engine::{Afterlife, Operation, Progress, Reason, Work};
 use ffi::CountMut;
 use pml::{Data, Done, Mode, ReqId};
 
@@ -221,6 +221,10 @@ struct Flush {
 }
 
 impl Operation<State> for Flush {
+    fn work(&self) -> Option<Work> {
+        Some(Work::Buffer)
+    }
+
     fn is_over(&mut self, state: &mut State) -> bool {
         is_drained(state, self.place).unwrap_or_else(|error| {
             // The communicator or session went with its buffer.

@@ -1,7 +1,7 @@
 //! Generalized requests (MPI-5.0 section 13.2): the program completes them; its functions fill the status.
 
 use abi::{Address, Error, Result, Status};
-use engine::Afterlife;
+use engine::{Afterlife, Work};
 use ffi::{GrequestCancelFunction as Cancel, GrequestFreeFunction as Free, GrequestQueryFunction as Query};
 use pml::Done;
 
@@ -49,6 +49,10 @@ impl Generalized {
 }
 
 impl engine::Operation<State> for Generalized {
+    fn work(&self) -> Option<Work> {
+        Some(Work::Program)
+    }
+
     fn is_over(&mut self, _state: &mut State) -> bool {
         self.complete
     }

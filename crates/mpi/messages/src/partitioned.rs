@@ -14,7 +14,7 @@
 
 use abi::{Address, Count, Datatype, Error, Result};
 use engine::P2p;
-use engine::{Advance, Afterlife, Fate, Operation};
+use engine::{Advance, Afterlife, Fate, Operation, Work};
 use pml::{Data, Done, Mode, Pattern, ReqId, SendTo};
 
 use crate::p2p::{pattern, target};
@@ -144,6 +144,10 @@ impl Partitioned {
 }
 
 impl Operation<State> for Partitioned {
+    fn work(&self) -> Option<Work> {
+        Some(Work::Partitions)
+    }
+
     fn is_over(&mut self, state: &mut State) -> bool {
         if self.given_up {
             return self.is_drained(&mut state.p2p);

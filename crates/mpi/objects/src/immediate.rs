@@ -1,7 +1,7 @@
 //! Requests that are complete from the start.
 
 use abi::{Error, Result, Status};
-use engine::{Afterlife, Fate, Operation, Requests};
+use engine::{Afterlife, Fate, Operation, Requests, Work};
 use pml::Done;
 
 use crate::handle::RequestKey;
@@ -47,6 +47,10 @@ impl<S: 'static> Operation<S> for Immediate {
 
     fn outcome(&self) -> Done {
         self.done()
+    }
+
+    fn work(&self) -> Option<Work> {
+        None
     }
 
     fn conclude(&mut self) -> (Done, Fate) {

@@ -4,9 +4,10 @@
 use std::sync::LazyLock;
 
 use bml::Count;
+use engine::Operation;
 use mca::Quantity;
 use observe::live::Entry;
-use observe::{Figures, Line, Section};
+use observe::{Figures, Line, Section, Work};
 use pml::{Open, OpenKind};
 
 use crate::reason;
@@ -34,9 +35,18 @@ pub fn show(state: &State, section: &Section) {
             .requests
             .iter()
             .filter(|operation| operation.is_active() && operation.stands_for().is_none());
-        let other = |_| Line { entry: Entry::Request, rank: None, tag: None, context: 0, bytes: 0 };
-        others.map(other).for_each(shown);
+        others.filter_map(|operation| request(state, operation)).for_each(shown);
     });
+}
+
+/// The line of a request; `None`: nothing of it can be under way.
+fn request(state: &State, operation: &dyn Operation<State>) -> Option<Line> {
+    let line = |work| Line { entry: Entry::Request, work, rank: None, tag: None, context: 0, bytes: 0 };
+    let Some(part) = operation.lacks(state) else { return operation.work().map(line) };
+    let mut ranks = part.targets.ranks(u32::MAX);
+    let rank = ranks.next();
+    let lacked = u64::from(rank.is_some()) + ranks.count() as u64;
+    Some(Line { rank, context: part.context, bytes: lacked, ..line(Work::Collective) })
 }
 
 fn line(state: &State, open: Open) -> Line {
@@ -47,6 +57,7 @@ fn line(state: &State, open: Open) -> Line {
             OpenKind::Send => Entry::Send,
             OpenKind::Transfer => Entry::Transfer,
         },
+        work: Work::Other,
         rank: open.peer.and_then(|peer| reason::rank_of(state, peer)),
         tag: (open.tag != abi::ANY_TAG).then_some(open.tag),
         context: open.context,

@@ -15,7 +15,7 @@
 use abi::{Error, Result};
 use bml::Bml;
 use btl::{Class, Peer};
-use engine::{Head, Operation, P2p};
+use engine::{Head, Operation, P2p, Work};
 use mem::{PeerBytes, PeerSpace, Source, UserMem};
 use osc::{Element, Holders, NO_TOKEN, Operations, Parts, Side};
 use pml::Done;
@@ -483,6 +483,10 @@ struct Pending {
 }
 
 impl Operation<State> for Pending {
+    fn work(&self) -> Option<Work> {
+        Some(Work::Window)
+    }
+
     fn is_over(&mut self, state: &mut State) -> bool {
         if self.result.is_none() {
             let State { tables, p2p, .. } = state;

@@ -14,7 +14,7 @@
 
 use abi::Result;
 use btl::{Class, Peer};
-use engine::{Advance, Afterlife, Fate, Handler, Head, Message, Operation};
+use engine::{Advance, Afterlife, Fate, Handler, Head, Message, Operation, Work};
 use mem::{PeerBytes, UserMem};
 use osc::{Element, NO_TOKEN};
 use pml::Done;
@@ -159,6 +159,10 @@ fn grant(state: &mut State, number: u64, checks: bool) {
 struct Grants;
 
 impl Operation<State> for Grants {
+    fn work(&self) -> Option<Work> {
+        Some(Work::Window)
+    }
+
     fn is_over(&mut self, state: &mut State) -> bool {
         WINDOWS.get(&state.tables).waiting == 0
     }

@@ -162,6 +162,10 @@ impl Head {
             Up::LongWait(after, ends) => self.hear_of_long_wait(after, ends),
             Up::Seen(number, ranks) => self.take_look(index, number, ranks),
             Up::WaitSites(sites) => self.take_sites(index, sites),
+            Up::Ask(tool, number, patience, words) => {
+                self.ask_hosts(index, (tool, number), patience, &words);
+            }
+            Up::Answer(number, why, page) => self.take_answer(index, number, why, page.0),
             Up::RankFailed(rank) => {
                 if self.hosts[index].ranks.contains(&rank) {
                     self.announce_failure(rank);
@@ -180,6 +184,7 @@ impl Head {
                     self.poller.forget(&link);
                 }
                 self.forget_look(index);
+                self.answers_no_more(index);
                 self.come_no_more(index);
                 if let Some(code) = code {
                     self.verdict.fall_back(code);
@@ -210,6 +215,7 @@ impl Head {
         let (name, ranks) = (host.name.clone(), self.ranks_of(index));
         self.tell_stdin_lost(index);
         self.forget_look(index);
+        self.answers_no_more(index);
         if phase == Phase::Running {
             self.hear_launcher(index);
             let launched = self.hosts[index].launched.as_ref();

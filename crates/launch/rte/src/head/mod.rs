@@ -7,6 +7,7 @@
 //!            ├─ the key space and the name service of the job           head/space.rs
 //!            ├─ the first failure of all hosts, the job's end           head/verdict.rs
 //!            ├─ dead-locks among ranks of all hosts                     head/deadlocks.rs
+//!            ├─ what tools want to know of all hosts                   head/questions.rs
 //!            ├─ processes of all ranks, for debuggers                   head/debugger.rs
 //!            └─ standard input and output, signals                      head/console.rs
 //! ```
@@ -14,11 +15,13 @@
 //! One thread, one event loop, as in a proxy. A daemon on mpiexec's own host is started without launcher; all else is the
 //! same for it.
 
+mod asked;
 mod console;
 mod deadlocks;
 mod debugger;
 mod hosts;
 mod launch;
+mod questions;
 mod space;
 mod verdict;
 mod watch;
@@ -39,6 +42,7 @@ use crate::poller::{Poller, Token};
 use crate::signals::{self, Events, Set};
 use crate::spec::{JobSpec, Verbosity};
 use crate::{Error, tree};
+use asked::Asked;
 use console::Input;
 use launch::Launched;
 use space::Space;
@@ -70,6 +74,9 @@ pub(crate) struct Head {
     far_failures: HashSet<FarFailure>,
     /// The search for dead-locks.
     watch: Watch,
+    /// What tools on one host want to know of the others, and the number of the last such question.
+    questions: Vec<Asked>,
+    question: u32,
     stage: Stage,
     /// How long readers of the output are waited for.
     patience: Patience,
@@ -194,6 +201,8 @@ impl Head {
             accusations: Accusations::default(),
             far_failures: HashSet::new(),
             watch: Watch::default(),
+            questions: Vec::new(),
+            question: 0,
             stage: Stage::Working,
             patience: Patience::default(),
             statuses: vec![None; size],
@@ -291,6 +300,7 @@ impl Head {
             self.patience.deadline(),
             closing,
             self.watch.next,
+            self.questions_end(),
         ];
         launches.chain(others.into_iter().flatten()).min()
     }
@@ -307,6 +317,9 @@ impl Head {
         }
         if self.watch.next.is_some_and(|at| at <= now) && !self.verdict.is_ending() {
             self.look_for_deadlocks();
+        }
+        if self.questions_end().is_some_and(|at| at <= now) {
+            self.end_late_questions(now);
         }
         if self.looks_at <= now {
             self.look_after_hosts();

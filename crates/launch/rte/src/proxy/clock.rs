@@ -25,6 +25,8 @@ pub(super) struct Clock {
     pub suspects: Option<Instant>,
     /// Look whether ranks wait for each other.
     pub deadlock: Option<Instant>,
+    /// Give up a command that makes a page for a tool.
+    pub errands: Option<Instant>,
     /// Give up a reader of the output.
     pub readers: Option<Instant>,
 }
@@ -43,13 +45,17 @@ impl Clock {
             link,
             suspects,
             deadlock,
+            errands,
             readers,
         } = self;
-        [timeout, kill, wrappers, inquest, prompts, stdin, libraries, link, suspects, deadlock, readers]
-            .into_iter()
-            .flatten()
-            .min()
-            .copied()
+        [
+            timeout, kill, wrappers, inquest, prompts, stdin, libraries, link, suspects, deadlock, errands,
+            readers,
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+        .copied()
     }
 }
 

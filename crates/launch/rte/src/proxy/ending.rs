@@ -362,6 +362,9 @@ impl Proxy {
         if due(&mut self.clock.deadlock, now) {
             self.look_for_deadlocks();
         }
+        if due(&mut self.clock.errands, now) {
+            self.end_late_errands(now);
+        }
         if due(&mut self.clock.kill, now) {
             self.signal_all(Signal::KILL);
         }

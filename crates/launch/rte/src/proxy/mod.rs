@@ -6,6 +6,8 @@ mod clock;
 mod crashes;
 mod deadlocks;
 mod ending;
+mod errand;
+mod errands;
 mod forward;
 mod libraries;
 mod observation;
@@ -40,6 +42,7 @@ use crate::spec::Verbosity;
 use crate::stdin::Forwarder;
 use crate::tree;
 use clock::Clock;
+use errand::Errands;
 use pmi::server::Server;
 use rank::Rank;
 use tools::Tools;
@@ -74,6 +77,8 @@ pub(crate) struct Proxy {
     program: u32,
     callers: callers::Callers,
     tools: Tools,
+    /// Pages that tools on other hosts wait for.
+    errands: Errands,
     /// Hosts that ranks of this one do not reach.
     suspects: suspects::Suspects,
     /// Which of two ranks that do not reach each other has accused the other one first. In a job on several hosts mpiexec has this
@@ -253,6 +258,7 @@ impl Proxy {
             program: 0,
             callers,
             tools,
+            errands: Errands::default(),
             suspects: suspects::Suspects::default(),
             accusations: Accusations::default(),
             buffer: vec![0; CHUNK],
@@ -341,7 +347,8 @@ impl Proxy {
             Token::Callers => self.accept_callers(),
             Token::Caller(index) => self.hear_caller(index),
             Token::Tools => self.accept_tools(),
-            Token::Tool(index) => self.tool_has_gone(index),
+            Token::Tool(index) => self.hear_tool(index),
+            Token::Errand(index) => self.hear_errand(index),
             Token::Exit(rank) => self.exited(rank),
             Token::ProgramExit(rank) => self.program_exited(rank),
             Token::Stdout(rank) => self.read_output(rank, 0),

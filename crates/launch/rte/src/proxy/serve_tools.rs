@@ -1,7 +1,7 @@
 //! What tools that look at the job get (`alhena top` and others, crate `live`): its description and the observation memory,
 //! which they read themselves.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use live::{Description, RankOf};
 use observe::Section;
@@ -12,11 +12,16 @@ impl Proxy {
     /// Tools have connected.
     pub(super) fn accept_tools(&mut self) {
         while let Some(tool) = self.tools.accept() {
-            let memory = self.observation.as_ref().map(|memory| memory.file());
-            let text = self.description().encode();
-            if live::send(tool.as_fd(), &text, memory).is_ok() {
-                self.tools.keep(tool, &self.poller);
-            }
+            self.show_job_to(tool);
+        }
+    }
+
+    /// Lets a tool look at the ranks of this host. Its connection never blocks.
+    pub(super) fn show_job_to(&mut self, tool: OwnedFd) {
+        let memory = self.observation.as_ref().map(|memory| memory.file());
+        let text = self.description().encode();
+        if live::send(tool.as_fd(), &text, memory).is_ok() {
+            self.tools.keep(tool, &self.poller);
         }
     }
 

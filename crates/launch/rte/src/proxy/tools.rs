@@ -1,19 +1,36 @@
 //! The socket for tools that look at the job while it runs, and the tools that do.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
 use live::Listener;
+use rustix::io::Errno;
 
 use crate::poller::{Poller, Token};
 
 /// Tools that may look at a time.
 const MOST: usize = 16;
 
+/// Bytes of a question at most. A tool sends it at once.
+const QUESTION: usize = 256;
+
+/// Hosts are waited for at most so long.
+const LONGEST: Duration = Duration::from_secs(3_700);
+
+/// What a tool has sent.
+pub(super) enum Heard {
+    Nothing,
+    /// It has gone, or what it says makes no sense.
+    Gone,
+    /// Its number of the question, for how long it waits, and the question (`live::Question`).
+    Question(u64, Duration, String),
+}
+
 /// The socket, and the tools that look.
 pub(super) struct Tools {
     /// `None`: there is no directory for it. The job runs as well.
     listener: Option<Listener>,
-    /// By number of their token. What a tool sends means nothing but that it has gone.
+    /// By number of their token.
     open: Vec<Option<OwnedFd>>,
     /// When the job began, in seconds since 1970.
     pub began: u64,
@@ -51,6 +68,24 @@ impl Tools {
         }
     }
 
+    /// A tool that looks.
+    pub fn get(&self, index: usize) -> Option<BorrowedFd<'_>> {
+        self.open.get(index)?.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Reads what a tool has sent.
+    pub fn hear(&self, index: usize) -> Heard {
+        let Some(tool) = self.get(index) else { return Heard::Nothing };
+        let mut bytes = [0; QUESTION];
+        let length = match rustix::io::read(tool, &mut bytes) {
+            Ok(length) => length,
+            Err(Errno::AGAIN | Errno::INTR) => return Heard::Nothing,
+            Err(_) => return Heard::Gone,
+        };
+        let line = std::str::from_utf8(&bytes[..length]).ok().and_then(|text| text.strip_suffix('\n'));
+        line.and_then(question).unwrap_or(Heard::Gone)
+    }
+
     /// Takes a tool that has gone.
     pub fn remove(&mut self, index: usize, poller: &Poller) {
         if let Some(tool) = self.open.get_mut(index).and_then(Option::take) {
@@ -67,4 +102,10 @@ impl Tools {
     pub fn is_empty(&self) -> bool {
         self.open.iter().all(Option::is_none)
     }
+}
+
+fn question(line: &str) -> Option<Heard> {
+    let [number, patience, words] = line.splitn(3, ' ').collect::<Vec<_>>()[..] else { return None };
+    let patience = Duration::from_millis(patience.parse().ok()?).min(LONGEST);
+    Some(Heard::Question(number.parse().ok()?, patience, words.to_owned()))
 }

@@ -121,6 +121,16 @@ impl Uplink {
         self.link.send(&Up::WaitSites(sites));
     }
 
+    /// A tool, in this place of the proxy's, asks all other hosts.
+    pub fn ask_hosts(&mut self, tool: u32, number: u64, patience: Duration, words: String) {
+        self.link.send(&Up::Ask(tool, number, patience, words));
+    }
+
+    /// The page that mpiexec has asked for, or why there is none.
+    pub fn answer(&mut self, number: u32, why: Option<String>, page: Vec<u8>) {
+        self.link.send(&Up::Answer(number, why, Bytes(page)));
+    }
+
     /// All that had happened when mpiexec asked is reported.
     pub fn settled(&mut self) {
         self.link.send(&Up::Settled);
@@ -224,6 +234,8 @@ impl Proxy {
             Down::Settle => self.must_settle = true,
             Down::Look(number) => self.show_ranks(number),
             Down::NameWaits(ranks) => self.name_waits(&ranks),
+            Down::Ask(number, patience, words) => self.run_errand(number, patience, &words),
+            Down::Answers(tool, number, answers) => self.answer_tool(tool as usize, number, &answers.0),
             Down::Traces => {
                 self.show_traces();
                 if let Some(up) = &mut self.up {

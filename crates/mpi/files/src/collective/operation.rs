@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use abi::{Address, Result};
-use engine::{Advance, Afterlife, Operation};
+use engine::{Advance, Afterlife, Operation, Work};
 use pml::Done;
 
 use super::part::{Part, WORDS};
@@ -253,6 +253,10 @@ impl Collective {
 }
 
 impl Operation<State> for Collective {
+    fn work(&self) -> Option<Work> {
+        Some(Work::File)
+    }
+
     fn is_over(&mut self, _state: &mut State) -> bool {
         self.ended.is_some()
     }

@@ -11,6 +11,10 @@ pub enum Error {
     )]
     NoJob,
     #[error(
+        "looking at the ranks of this host: not possible\n  seen: {0}\n  next: leave --for-mpiexec to mpiexec"
+    )]
+    Inherited(io::Error),
+    #[error(
         "looking for the job: it is not clear which\n  seen: {count} jobs run here\n  next: give its number: `alhena jobs` has the list"
     )]
     WhichJob { count: usize },

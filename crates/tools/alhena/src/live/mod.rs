@@ -4,8 +4,10 @@
 //!   jobs                 sockets of the user's runtime directory ── live::jobs
 //!   queues, top          the observation memory of the job       ── live::Connection, observe
 //!   stacks, top          threads stopped for microseconds        ── stacks
+//!   ranks of other hosts pages that their own `alhena` has made  ── elsewhere
 //! ```
 
+mod elsewhere;
 mod error;
 pub mod jobs;
 mod process;
@@ -13,8 +15,11 @@ pub mod queues;
 pub mod stacks;
 pub mod top;
 
-use live::{Connection, Description};
+use std::time::Duration;
 
+use live::{Connection, Question};
+
+use elsewhere::Elsewhere;
 use error::Error;
 
 /// Which job is meant.
@@ -22,26 +27,28 @@ use error::Error;
 pub struct Which {
     /// Number of the job, as `alhena jobs` shows it; may be left out where one runs
     job: Option<i32>,
+    /// Only the ranks of this host
+    #[arg(long)]
+    here: bool,
+    /// Seconds for which other hosts are waited for
+    #[arg(long, default_value_t = 10.0, value_parser = patience)]
+    patience: f64,
+    /// The job is at the standard input, and its other hosts are asked by another process
+    #[arg(long, hide = true)]
+    for_mpiexec: bool,
 }
 
-/// A page shows the ranks of one host: reports that there are others.
-fn note_other_hosts(job: &Description, command: &str) {
-    if let Some(note) = other_hosts(job, command) {
-        eprintln!("alhena: {note}");
-    }
-}
-
-fn other_hosts(job: &Description, command: &str) -> Option<String> {
-    let others = (job.size as usize).checked_sub(job.ranks.len()).filter(|&others| others > 0)?;
-    Some(format!(
-        "{others} of {} ranks are on other hosts: `alhena {command}` run there shows them",
-        job.size
-    ))
+fn patience(text: &str) -> Result<f64, String> {
+    let value: f64 = text.parse().map_err(|error| format!("{error}"))?;
+    if (0.0..=60.0).contains(&value) { Ok(value) } else { Err("it is between 0 and 60".to_owned()) }
 }
 
 impl Which {
     /// Connects with it.
     fn open(&self) -> Result<Connection, Error> {
+        if self.for_mpiexec {
+            return Connection::inherited().map_err(Error::Inherited);
+        }
         if let Some(job) = self.job {
             return Connection::open(job).map_err(|source| Error::NoSuchJob { job, source });
         }
@@ -52,20 +59,19 @@ impl Which {
             (Some(_), others) => Err(Error::WhichJob { count: others + 1 }),
         }
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use live::RankOf;
-
-    #[test]
-    fn ranks_of_other_hosts_are_not_left_out_in_silence() {
-        let rank = |rank| RankOf { rank, pid: 7, is_over: false, program: "a".into() };
-        let mut job = Description { size: 3, ranks: vec![rank(0), rank(1)], ..Description::default() };
-        let note = other_hosts(&job, "queues").expect("rank 2 is elsewhere");
-        assert!(note.starts_with("1 of 3 ranks are on other hosts: `alhena queues`"), "{note}");
-        job.ranks.push(rank(2));
-        assert_eq!(other_hosts(&job, "queues"), None);
+    /// Asks the job's other hosts, unless only this one is wanted.
+    fn ask_elsewhere(&self, connection: &Connection, question: Question) -> Elsewhere {
+        match self.here || self.for_mpiexec {
+            true => Elsewhere::none(),
+            false => {
+                let own = Duration::from_secs_f64(self.patience);
+                let takes = match question {
+                    Question::Top(milliseconds, _) => Duration::from_millis(milliseconds.into()),
+                    _ => Duration::ZERO,
+                };
+                Elsewhere::ask(connection, question, own + takes)
+            }
+        }
     }
 }

@@ -1,15 +1,17 @@
 //! `alhena queues`: messages and requests of a running job that are not done.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
-use live::{Connection, call_site};
+use live::{Connection, Question, call_site};
 use observe::live::Entry;
-use observe::{Line, Section, Shown, State};
-use serde::Serialize;
+use observe::{Line, Section, Shown, State, Work};
+use serde::{Deserialize, Serialize};
 use symbols::Resolver;
 
 use super::Which;
+use super::elsewhere::Pages;
 use crate::numbers::{bytes, time};
 
 /// Shows the messages and requests of a running job that are not done
@@ -33,15 +35,15 @@ const PATIENCE: Duration = Duration::from_millis(1_500);
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// What a rank shows.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Rank {
     rank: u32,
     /// `before MPI_Init`, `runs`, `finalized`.
-    state: &'static str,
+    state: Cow<'static, str>,
     /// What its threads wait for, where they have waited for a second.
     waits: Vec<String>,
     /// Seconds since the numbers were true; none: they are those of now.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     age: Option<f64>,
     posted: u64,
     unexpected: u64,
@@ -53,9 +55,12 @@ struct Rank {
 }
 
 /// A message or request.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Row {
-    kind: &'static str,
+    kind: Cow<'static, str>,
+    /// What a request stands for; of a message nothing.
+    #[serde(default, skip_serializing_if = "str::is_empty")]
+    work: Cow<'static, str>,
     rank: Option<u32>,
     tag: Option<i32>,
     context: u32,
@@ -65,10 +70,11 @@ struct Row {
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
     let connection = arguments.which.open()?;
-    super::note_other_hosts(&connection.description, "queues");
-    let is_wanted =
-        |section: &Section| arguments.ranks.is_empty() || arguments.ranks.contains(&connection.rank(section));
-    let sections: Vec<Section> = connection.sections().filter(is_wanted).collect();
+    let lines = u32::try_from(arguments.lines).unwrap_or(u32::MAX);
+    let asked = arguments.which.ask_elsewhere(&connection, Question::Queues(lines));
+    let is_wanted = |rank: u32| arguments.ranks.is_empty() || arguments.ranks.contains(&rank);
+    let sections: Vec<Section> =
+        connection.sections().filter(|section| is_wanted(connection.rank(section))).collect();
     let question = platform::clock::nanoseconds().max(1);
     sections.iter().for_each(|section| section.ask(question));
     let deadline = Instant::now() + PATIENCE;
@@ -76,8 +82,16 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
         std::thread::sleep(PAUSE);
     }
     let mut resolver = Resolver::new();
-    let ranks: Vec<Rank> =
+    let mut ranks: Vec<Rank> =
         sections.iter().map(|section| rank(&connection, section, question, &mut resolver)).collect();
+    let others: Pages<Vec<Rank>> = asked.take(&connection);
+    ranks.extend(others.pages.into_iter().flatten().filter(|rank| is_wanted(rank.rank)));
+    ranks.sort_by_key(|rank| rank.rank);
+    if arguments.which.for_mpiexec {
+        // Pages of all hosts meet on one.
+        ranks.iter_mut().for_each(|rank| rank.lines.truncate(arguments.lines));
+    }
+    others.missing.iter().for_each(|line| eprintln!("alhena: {line}"));
     let mut out = io::stdout();
     match arguments.json {
         true => writeln!(out, "{}", serde_json::to_string_pretty(&ranks)?)?,
@@ -111,9 +125,9 @@ fn rank(connection: &Connection, section: &Section, question: u64, resolver: &mu
     Rank {
         rank,
         state: match section.state() {
-            State::Before => "has not called MPI_Init",
-            State::Running => "runs",
-            State::Finalized => "has called MPI_Finalize",
+            State::Before => "has not called MPI_Init".into(),
+            State::Running => "runs".into(),
+            State::Finalized => "has called MPI_Finalize".into(),
         },
         waits: waits.collect(),
         age: (at != 0 && !is_present(section, question)).then(|| now.saturating_sub(at) as f64 / 1e9),
@@ -128,8 +142,23 @@ fn rank(connection: &Connection, section: &Section, question: u64, resolver: &mu
 }
 
 fn row(line: &Line) -> Row {
-    let Line { entry, rank, tag, context, bytes } = *line;
-    Row { kind: name(entry), rank, tag, context, bytes }
+    let Line { entry, work, rank, tag, context, bytes } = *line;
+    let work = if entry == Entry::Request { words(work) } else { "" };
+    Row { kind: name(entry).into(), work: work.into(), rank, tag, context, bytes }
+}
+
+fn words(work: Work) -> &'static str {
+    match work {
+        Work::Other => "of the library",
+        Work::Collective => "collective call",
+        Work::Communicator => "communicator that is being made",
+        Work::Window => "window",
+        Work::File => "file",
+        Work::Partitions => "message in partitions",
+        Work::Program => "request that the program completes",
+        Work::Agreement => "agreement about failures",
+        Work::Buffer => "messages of a buffer",
+    }
 }
 
 fn name(entry: Entry) -> &'static str {
@@ -142,9 +171,19 @@ fn name(entry: Entry) -> &'static str {
     }
 }
 
+/// What a request lacks, of `count` ranks of which `rank` is the first.
+fn lacked(rank: Option<u32>, context: u32, count: u64) -> String {
+    let context = if context == 0 { String::new() } else { format!(", context {context}") };
+    match (rank, count) {
+        (None, _) => context,
+        (Some(rank), 0 | 1) => format!("{context}, lacks rank {rank}"),
+        (Some(rank), count) => format!("{context}, lacks {count} ranks, of which {rank} is the first"),
+    }
+}
+
 fn show(out: &mut impl Write, ranks: &[Rank], most: usize) -> io::Result<()> {
     for rank in ranks {
-        let waits = if rank.waits.is_empty() { rank.state.to_owned() } else { rank.waits.join("; ") };
+        let waits = if rank.waits.is_empty() { rank.state.to_string() } else { rank.waits.join("; ") };
         writeln!(out, "rank {} {waits}", rank.rank)?;
         if let Some(age) = rank.age {
             writeln!(out, "  as it was {age:.0} s ago: it computes, and answers when it calls MPI")?;
@@ -170,10 +209,12 @@ fn show(out: &mut impl Write, ranks: &[Rank], most: usize) -> io::Result<()> {
             "  {}",
             if words.is_empty() { "nothing is open".to_owned() } else { words.join(", ") }
         )?;
-        let rows = rank.lines.iter().filter(|row| row.kind != "request");
-        let count = rows.clone().count();
-        for Row { kind, rank, tag, context, bytes: length } in rows.take(most) {
-            let way = if *kind == "send" { "to" } else { "of" };
+        for Row { kind, work, rank, tag, context, bytes: length } in rank.lines.iter().take(most) {
+            if kind == "request" {
+                writeln!(out, "    {kind:<10}  {work}{}", lacked(*rank, *context, *length))?;
+                continue;
+            }
+            let way = if kind == "send" { "to" } else { "of" };
             let peer = rank.map_or(format!("{way} any"), |rank| format!("{way} rank {rank}"));
             let tag = tag.map_or("any tag".to_owned(), |tag| format!("tag {tag}"));
             writeln!(
@@ -182,8 +223,8 @@ fn show(out: &mut impl Write, ranks: &[Rank], most: usize) -> io::Result<()> {
                 bytes(*length)
             )?;
         }
-        if count > most {
-            writeln!(out, "    and {} more (--lines)", count - most)?;
+        if rank.lines.len() > most {
+            writeln!(out, "    and {} more (--lines)", rank.lines.len() - most)?;
         }
     }
     if ranks.is_empty() {

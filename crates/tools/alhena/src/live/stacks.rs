@@ -2,12 +2,13 @@
 
 use std::io::{self, Write};
 
-use live::Connection;
-use serde::Serialize;
+use live::Question;
+use serde::{Deserialize, Serialize};
 use stacks::Sampler;
 use symbols::{Place, Resolver};
 
 use super::Which;
+use super::elsewhere::Pages;
 use super::error::Error;
 use crate::ranks;
 
@@ -22,7 +23,7 @@ pub struct Arguments {
     /// Also the frames inside the MPI library and the threads that are its own
     #[arg(long)]
     full: bool,
-    /// By a debugger, gdb or eu-stack, which shows arguments as well
+    /// By a debugger of this host, gdb or eu-stack, which shows arguments as well
     #[arg(long, conflicts_with_all = ["full", "json"])]
     debugger: bool,
     /// As JSON
@@ -31,7 +32,7 @@ pub struct Arguments {
 }
 
 /// A stack, and the ranks that have it.
-#[derive(Debug, PartialEq, Eq, Serialize)]
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Group {
     /// Number of the thread in its process: 0 for the first.
     thread: usize,
@@ -42,15 +43,23 @@ struct Group {
     frames: Vec<String>,
 }
 
+/// What one host has.
+#[derive(Default, Serialize, Deserialize)]
+struct Page {
+    groups: Vec<Group>,
+    /// Ranks without a stack, with what was seen.
+    left_out: Vec<(u32, String)>,
+}
+
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
     let connection = arguments.which.open()?;
-    super::note_other_hosts(&connection.description, "stacks");
+    let is_wanted = |rank: u32| arguments.ranks.is_empty() || arguments.ranks.contains(&rank);
     let wanted: Vec<(u32, i32)> = connection
         .description
         .ranks
         .iter()
-        .filter(|rank| !rank.is_over && (arguments.ranks.is_empty() || arguments.ranks.contains(&rank.rank)))
+        .filter(|rank| !rank.is_over && is_wanted(rank.rank))
         .map(|rank| (rank.rank, rank.pid))
         .collect();
     let mut out = io::stdout();
@@ -61,16 +70,33 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
         }
         return Ok(());
     }
-    let (groups, mut failed) = take(&wanted, arguments.full);
-    if groups.is_empty() && !failed.is_empty() {
+    let asked = arguments.which.ask_elsewhere(&connection, Question::Stacks(arguments.full));
+    let (mut groups, mut failed) = take(&wanted, arguments.full);
+    let others: Pages<Page> = asked.take(&connection);
+    if groups.is_empty() && others.pages.is_empty() && !failed.is_empty() {
         let (_, source) = failed.swap_remove(0);
         let next = stacks::advice(&source);
         return Err(Error::NoStacks { job: connection.description.number, source, next }.into());
     }
-    failed.iter().for_each(|(rank, error)| eprintln!("alhena: rank {rank} is left out: {error}"));
+    let mut left_out: Vec<(u32, String)> =
+        failed.into_iter().map(|(rank, error)| (rank, error.to_string())).collect();
+    if arguments.which.for_mpiexec {
+        return Ok(writeln!(out, "{}", serde_json::to_string(&Page { groups, left_out })?)?);
+    }
+    for page in others.pages {
+        left_out.extend(page.left_out);
+        for mut group in page.groups {
+            group.ranks.retain(|&rank| is_wanted(rank));
+            fold(&mut groups, group);
+        }
+    }
+    groups.retain(|group| !group.ranks.is_empty());
+    in_order(&mut groups);
+    left_out.iter().for_each(|(rank, error)| eprintln!("alhena: rank {rank} is left out: {error}"));
+    others.missing.iter().for_each(|line| eprintln!("alhena: {line}"));
     match arguments.json {
         true => writeln!(out, "{}", serde_json::to_string_pretty(&groups)?)?,
-        false => show(&mut out, &connection, &groups)?,
+        false => show(&mut out, connection.description.size, &groups)?,
     }
     Ok(())
 }
@@ -97,10 +123,16 @@ fn take(wanted: &[(u32, i32)], full: bool) -> (Vec<Group>, Vec<(u32, io::Error)>
             fold(&mut groups, Group { thread: number, name: stack.name, ranks: vec![rank], frames });
         }
     }
+    in_order(&mut groups);
+    (groups, failed)
+}
+
+/// First threads first, and what most ranks have before what few have.
+fn in_order(groups: &mut [Group]) {
+    groups.iter_mut().for_each(|group| group.ranks.sort_unstable());
     groups.sort_by_key(|group| {
         (group.thread > 0, std::cmp::Reverse(group.ranks.len()), group.ranks.first().copied())
     });
-    (groups, failed)
 }
 
 fn fold(groups: &mut Vec<Group>, one: Group) {
@@ -121,8 +153,7 @@ fn shortened(places: &[Place]) -> Vec<String> {
     call.into_iter().chain(places[inside..].iter().map(Place::to_string)).collect()
 }
 
-fn show(out: &mut impl Write, connection: &Connection, groups: &[Group]) -> io::Result<()> {
-    let all = connection.description.ranks.len();
+fn show(out: &mut impl Write, all: u32, groups: &[Group]) -> io::Result<()> {
     for group in groups {
         let Group { thread, name, ranks, frames } = group;
         let count = match ranks.len() {

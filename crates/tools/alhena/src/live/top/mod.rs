@@ -19,7 +19,10 @@ use std::time::Duration;
 use sample::Sampler;
 use table::{Order, Table};
 
+use live::Question;
+
 use super::Which;
+use super::elsewhere::Elsewhere;
 use super::error::Error;
 
 /// Shows what the ranks of a running job do
@@ -52,6 +55,14 @@ fn seconds(text: &str) -> Result<f64, String> {
     if (0.1..=3600.0).contains(&value) { Ok(value) } else { Err("it is between 0.1 and 3600".to_owned()) }
 }
 
+impl Arguments {
+    /// Asks the other hosts for what their ranks do in the next interval.
+    fn ask_elsewhere(&self, sampler: &Sampler) -> Elsewhere {
+        let question = Question::Top((self.interval * 1e3) as u32, !self.no_stacks);
+        self.which.ask_elsewhere(sampler.connection(), question)
+    }
+}
+
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
     let connection = arguments.which.open()?;
@@ -60,15 +71,17 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
     let mut out = io::stdout();
     let once = arguments.once || arguments.json || arguments.picture.is_some();
     if !once && out.is_terminal() && io::stdin().is_terminal() {
-        return Ok(screen::run(sampler, interval, arguments.sort)?);
+        return Ok(screen::run(sampler, arguments)?);
     }
+    let asked = arguments.ask_elsewhere(&sampler);
     let before = sampler.sample();
     std::thread::sleep(interval);
     let now = sampler.sample();
     if sampler.is_over() {
         return Err(Error::Ended { job: sampler.description().number }.into());
     }
-    let table = Table::new(sampler.description(), &before, &now, arguments.sort);
+    let others = asked.take(sampler.connection());
+    let table = Table::new(sampler.description(), (&before, &now), &others, arguments.sort);
     if let Some(stem) = &arguments.picture {
         let [svg, png] = picture::draw(stem, &table)?;
         eprintln!("alhena top: picture: {} {}", svg.display(), png.display());

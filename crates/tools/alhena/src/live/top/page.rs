@@ -5,37 +5,45 @@ use std::fmt::Write;
 use super::table::{Row, Table};
 use crate::numbers;
 
-/// The columns, with their widths; the last one takes what is left.
-pub const COLUMNS: [(&str, u16); 9] = [
-    ("RANK", 6),
-    ("PID", 8),
-    ("STATE", 14),
-    ("WAITS", 6),
-    ("CPU", 6),
-    ("BYTES/S", 12),
-    ("MSGS/S", 10),
-    ("CALL", 16),
-    ("PLACE", 0),
-];
-
-/// The columns of which the words stand at the right.
-pub fn is_number(column: usize) -> bool {
-    matches!(column, 0 | 1 | 3..=6)
+/// A column.
+pub struct Column {
+    pub name: &'static str,
+    /// Its width; 0: what is left.
+    pub width: u16,
+    /// Its words stand at the right.
+    pub is_number: bool,
+    /// The words of a row.
+    pub cell: fn(&Row) -> String,
 }
 
-/// The words of a row.
-pub fn cells(row: &Row) -> [String; COLUMNS.len()] {
-    [
-        row.rank.to_string(),
-        row.pid.to_string(),
-        row.state.to_owned(),
-        percent(row.waiting),
-        percent(row.processors),
-        numbers::bytes(row.bytes as u64),
-        count(row.messages),
-        row.call.clone(),
-        row.place.clone(),
-    ]
+const fn number(name: &'static str, width: u16, cell: fn(&Row) -> String) -> Column {
+    Column { name, width, is_number: true, cell }
+}
+
+const fn word(name: &'static str, width: u16, cell: fn(&Row) -> String) -> Column {
+    Column { name, width, is_number: false, cell }
+}
+
+static COLUMNS: [Column; 9] = [
+    number("RANK", 6, |row| row.rank.to_string()),
+    number("PID", 8, |row| row.pid.to_string()),
+    word("STATE", 14, |row| row.state.to_string()),
+    number("WAITS", 6, |row| percent(row.waiting)),
+    number("CPU", 6, |row| percent(row.processors)),
+    number("BYTES/S", 12, |row| numbers::bytes(row.bytes as u64)),
+    number("MSGS/S", 10, |row| count(row.messages)),
+    word("CALL", 16, |row| row.call.clone()),
+    word("PLACE", 0, |row| row.place.clone()),
+];
+static HOST: Column = word("HOST", 12, |row| row.host.clone());
+
+/// The columns of a table; hosts are named where there are several.
+pub fn columns(table: &Table) -> Vec<&'static Column> {
+    let mut columns: Vec<&Column> = COLUMNS.iter().collect();
+    if table.rows.iter().any(|row| row.host != table.rows[0].host) {
+        columns.insert(1, &HOST);
+    }
+    columns
 }
 
 /// The line about all ranks.
@@ -52,18 +60,20 @@ pub fn summary(table: &Table) -> String {
 /// All of it.
 pub fn page(table: &Table) -> String {
     let mut text = format!("{}\n{}\n\n", table.title, summary(table));
-    line(&mut text, &COLUMNS.map(|(name, _)| name.to_owned()));
+    let columns = columns(table);
+    line(&mut text, &columns, |column| column.name.to_owned());
     for row in &table.rows {
-        line(&mut text, &cells(row));
+        line(&mut text, &columns, |column| (column.cell)(row));
     }
+    table.missing.iter().for_each(|missing| _ = writeln!(text, "{missing}"));
     text
 }
 
-fn line(text: &mut String, cells: &[String; COLUMNS.len()]) {
+fn line(text: &mut String, columns: &[&Column], cell: impl Fn(&Column) -> String) {
     let mut whole = String::new();
-    for (column, (cell, (_, width))) in cells.iter().zip(COLUMNS).enumerate() {
-        let width = usize::from(width);
-        let _ = match is_number(column) {
+    for column in columns {
+        let (cell, width) = (cell(column), usize::from(column.width));
+        let _ = match column.is_number {
             true => write!(whole, "{cell:>width$}  "),
             false => write!(whole, "{cell:<width$}  "),
         };

@@ -72,7 +72,7 @@ fn bar<'t, B: DrawingBackend>(
     area.draw_text(&row.rank.to_string(), &text(14, HPos::Right), (LEFT - 8, middle))?;
     let right = LEFT + BAR;
     let waits = right - (row.waiting.clamp(0.0, 1.0) * f64::from(BAR)).round() as i32;
-    let parts: &[(i32, i32, RGBColor)] = match row.state {
+    let parts: &[(i32, i32, RGBColor)] = match &*row.state {
         "ended" => &[(LEFT, right, NOTHING)],
         _ => &[(LEFT, waits, WORKS), (waits, right, WAITS)],
     };
@@ -88,6 +88,7 @@ fn bar<'t, B: DrawingBackend>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::borrow::Cow;
 
     #[test]
     fn both_files_are_drawn() {
@@ -95,8 +96,9 @@ mod tests {
         std::fs::create_dir_all(&folder).expect("a folder");
         let row = |rank, state, waiting| Row {
             rank,
+            host: "here".into(),
             pid: 1,
-            state,
+            state: Cow::Borrowed(state),
             call: "MPI_Recv".into(),
             place: "a.c:7 (main)".into(),
             bytes: 1e6,
@@ -106,8 +108,14 @@ mod tests {
         };
         let rows =
             vec![row(0, "computes", 0.0), row(1, "waits", 1.0), row(2, "in MPI", 0.3), row(3, "ended", 0.0)];
-        let table =
-            Table { title: "job 1".into(), rows, bytes: 1e6, messages: 10.0, waiting: 0.4, imbalance: 0.2 };
+        let table = Table {
+            title: "job 1".into(),
+            rows,
+            bytes: 1e6,
+            messages: 10.0,
+            waiting: 0.4,
+            ..Table::default()
+        };
         for path in draw(&folder.join("now"), &table).expect("pictures") {
             assert!(std::fs::metadata(&path).expect("a file").len() > 500, "{}", path.display());
         }

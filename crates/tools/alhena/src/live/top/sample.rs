@@ -67,6 +67,11 @@ impl Sampler {
         &self.connection.description
     }
 
+    /// The job.
+    pub fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
     /// Whether it has ended.
     pub fn is_over(&self) -> bool {
         self.connection.is_over()

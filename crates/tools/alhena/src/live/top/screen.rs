@@ -9,9 +9,11 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Text};
 use ratatui::widgets::{Cell, Paragraph, Row, Table as Widget};
 
-use super::page::{COLUMNS, cells, is_number, summary};
+use super::Arguments;
+use super::page::{Column, columns, summary};
 use super::sample::Sampler;
 use super::table::{Order, Table};
+use crate::live::elsewhere::Pages;
 use crate::live::error::Error;
 
 /// What the keys have set.
@@ -31,11 +33,14 @@ enum Wish {
     Leave,
 }
 
+/// Answers of other hosts are waited for so long at each look; keys are not read meanwhile.
+const PATIENCE: Duration = Duration::from_millis(100);
+
 /// Shows the job until it ends or a key is hit.
-pub fn run(sampler: Sampler, interval: Duration, order: Order) -> Result<(), Error> {
+pub fn run(sampler: Sampler, arguments: &Arguments) -> Result<(), Error> {
     let number = sampler.description().number;
     let mut terminal = ratatui::try_init().map_err(Error::Terminal)?;
-    let outcome = watch(&mut terminal, sampler, interval, order);
+    let outcome = watch(&mut terminal, sampler, arguments);
     ratatui::restore();
     if outcome? {
         println!("job {number} has ended");
@@ -47,11 +52,12 @@ pub fn run(sampler: Sampler, interval: Duration, order: Order) -> Result<(), Err
 fn watch(
     terminal: &mut ratatui::DefaultTerminal,
     mut sampler: Sampler,
-    interval: Duration,
-    order: Order,
+    arguments: &Arguments,
 ) -> Result<bool, Error> {
+    let interval = Duration::from_secs_f64(arguments.interval);
     let colours = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    let mut view = View { order, first: 0, room: 1, colours };
+    let mut view = View { order: arguments.sort, first: 0, room: 1, colours };
+    let (mut others, mut asked) = (Pages::default(), arguments.ask_elsewhere(&sampler));
     let mut before = sampler.sample();
     // The first page is there soon; its rates are those of a short time.
     let mut next = Instant::now() + interval.min(Duration::from_millis(300));
@@ -63,9 +69,12 @@ fn watch(
         if sampler.is_over() {
             return Ok(true);
         }
+        if let Some(pages) = asked.look(sampler.connection(), PATIENCE) {
+            (others, asked) = (pages, arguments.ask_elsewhere(&sampler));
+        }
         next = Instant::now() + interval;
         loop {
-            let table = Table::new(sampler.description(), &before, &now, view.order);
+            let table = Table::new(sampler.description(), (&before, &now), &others, view.order);
             terminal.draw(|frame| draw(frame, &table, &mut view)).map_err(Error::Terminal)?;
             match wait(next, &mut view)? {
                 Wish::Leave => return Ok(false),
@@ -117,22 +126,28 @@ fn draw(frame: &mut Frame<'_>, table: &Table, view: &mut View) {
         Layout::vertical([Constraint::Length(3), Constraint::Min(2), Constraint::Length(1)])
             .areas(frame.area());
     let bold = Style::new().add_modifier(Modifier::BOLD);
-    let title = Text::from(vec![Line::styled(table.title.clone(), bold), Line::from(summary(table))]);
+    let title = Line::styled(table.title.clone(), bold);
+    // There is a line for it.
+    let missing = Line::from(table.missing.join("; "));
+    let title = Text::from(vec![title, Line::from(summary(table)), missing]);
     frame.render_widget(Paragraph::new(title), head);
     view.room = usize::from(body.height.saturating_sub(1)).max(1);
     view.first = view.first.min(table.rows.len().saturating_sub(view.room));
     let shown = &table.rows[view.first..(view.first + view.room).min(table.rows.len())];
-    let aligned = |column: usize, text: String| {
-        let side = if is_number(column) { Alignment::Right } else { Alignment::Left };
+    let aligned = |column: &Column, text: String| {
+        let side = if column.is_number { Alignment::Right } else { Alignment::Left };
         Cell::from(Text::from(text).alignment(side))
     };
+    let columns = columns(table);
     let rows = shown.iter().map(|row| {
-        let cells = cells(row).into_iter().enumerate().map(|(column, text)| aligned(column, text));
-        Row::new(cells).style(style(row.state, view.colours))
+        let cells = columns.iter().map(|column| aligned(column, (column.cell)(row)));
+        Row::new(cells).style(style(&row.state, view.colours))
     });
-    let widths =
-        COLUMNS.map(|(_, width)| if width == 0 { Constraint::Min(10) } else { Constraint::Length(width) });
-    let names = COLUMNS.iter().enumerate().map(|(column, (name, _))| aligned(column, (*name).to_owned()));
+    let widths = columns.iter().map(|column| match column.width {
+        0 => Constraint::Min(10),
+        width => Constraint::Length(width),
+    });
+    let names = columns.iter().map(|column| aligned(column, column.name.to_owned()));
     frame
         .render_widget(Widget::new(rows, widths).header(Row::new(names).style(bold)).column_spacing(2), body);
     let order = match view.order {
@@ -168,8 +183,9 @@ mod tests {
     fn row(rank: u32) -> Row {
         Row {
             rank,
+            host: if rank < 10 { "h0".into() } else { "h1".into() },
             pid: 100,
-            state: "waits",
+            state: "waits".into(),
             call: "MPI_Recv".into(),
             place: "solver.c:42 (step)".into(),
             bytes: 2048.0,
@@ -181,11 +197,11 @@ mod tests {
 
     #[test]
     fn rows_that_have_no_room_are_reached_by_keys() {
-        let mut terminal = Terminal::new(TestBackend::new(120, 10)).unwrap();
+        let mut terminal = Terminal::new(TestBackend::new(140, 10)).unwrap();
         let mut view = View { order: Order::Rank, first: 0, room: 1, colours: false };
         let rows = (0..20).map(row).collect();
         let table =
-            Table { title: "job 7".into(), rows, bytes: 0.0, messages: 0.0, waiting: 0.5, imbalance: 0.0 };
+            Table { title: "job 7".into(), rows, missing: vec!["host h2: none".into()], ..Table::default() };
         let mut screen = |view: &mut View| {
             terminal.draw(|frame| draw(frame, &table, view)).unwrap();
             let buffer = terminal.backend().buffer().clone();
@@ -194,7 +210,11 @@ mod tests {
         };
         let first = screen(&mut view);
         assert!(
-            first.contains("job 7") && first.contains("12.3 k") && first.contains("solver.c:42 (step)"),
+            first.contains("job 7")
+                && first.contains("host h2: none")
+                && first.contains("h0")
+                && first.contains("12.3 k")
+                && first.contains("solver.c:42 (step)"),
             "{first}"
         );
         assert!(first.contains("rows 1 to 5 of 20"), "{first}");
@@ -207,14 +227,7 @@ mod tests {
 
     #[test]
     fn a_small_terminal_does_no_harm() {
-        let table = Table {
-            title: String::new(),
-            rows: vec![],
-            bytes: 0.0,
-            messages: 0.0,
-            waiting: 0.0,
-            imbalance: 0.0,
-        };
+        let table = Table::default();
         let mut view = View { order: Order::Rank, first: 9, room: 1, colours: true };
         for (width, height) in [(1, 1), (10, 3), (200, 2)] {
             let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();

@@ -1,8 +1,12 @@
 //! The rows of `alhena top`.
 
-use live::Description;
-use observe::State;
+use std::borrow::Cow;
 
+use live::{Description, RankOf};
+use observe::State;
+use serde::{Deserialize, Serialize};
+
+use super::super::elsewhere::Pages;
 use super::sample::{Moment, RankAt};
 use crate::live::process::ticks_per_second;
 
@@ -29,12 +33,14 @@ impl Order {
 }
 
 /// A rank between two looks.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     pub rank: u32,
+    /// Its host.
+    pub host: String,
     pub pid: i32,
     /// `computes`, `waits`, `stopped`, `ended` …
-    pub state: &'static str,
+    pub state: Cow<'static, str>,
     /// The call that it is in; empty: in none.
     pub call: String,
     /// The place of the call, or where it computes.
@@ -50,10 +56,12 @@ pub struct Row {
 }
 
 /// All rows, and what goes for all of them.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Table {
     pub title: String,
     pub rows: Vec<Row>,
+    /// A line for each host of which there are no rows.
+    pub missing: Vec<String>,
     /// Sums of all rows.
     pub bytes: f64,
     pub messages: f64,
@@ -65,12 +73,17 @@ pub struct Table {
 }
 
 impl Table {
-    /// What has happened between two looks.
-    pub fn new(job: &Description, before: &Moment, now: &Moment, order: Order) -> Table {
+    /// What has happened between two looks, and the tables of other hosts.
+    pub fn new(
+        job: &Description,
+        (before, now): (&Moment, &Moment),
+        others: &Pages<Table>,
+        order: Order,
+    ) -> Table {
         let seconds = (now.at.saturating_sub(before.at) as f64 / 1e9).max(1e-3);
         let ranks = job.ranks.iter().zip(before.ranks.iter().zip(&now.ranks));
-        let mut rows: Vec<Row> =
-            ranks.map(|(it, (then, now))| row(it.rank, it.pid, then, now, seconds)).collect();
+        let own = ranks.map(|(it, (then, now))| row(job, it, (then, now), seconds));
+        let mut rows: Vec<Row> = own.chain(others.pages.iter().flat_map(|page| page.rows.clone())).collect();
         let live: Vec<f64> = rows.iter().filter(|row| row.state != "ended").map(|row| row.waiting).collect();
         let waiting = live.iter().sum::<f64>() / live.len().max(1) as f64;
         let most = live.iter().map(|share| 1.0 - share).fold(0.0, f64::max);
@@ -80,7 +93,8 @@ impl Table {
             Order::Bytes => rows.sort_by(|a, b| b.bytes.total_cmp(&a.bytes).then(a.rank.cmp(&b.rank))),
         }
         Table {
-            title: title(job),
+            title: title(job, rows.len()),
+            missing: others.missing.clone(),
             bytes: rows.iter().map(|row| row.bytes).sum(),
             messages: rows.iter().map(|row| row.messages).sum(),
             waiting,
@@ -90,25 +104,27 @@ impl Table {
     }
 }
 
-fn title(job: &Description) -> String {
-    let ranks = match job.size as usize == job.ranks.len() {
-        true => format!("{} ranks", job.size),
-        false => format!("{} of {} ranks, on {} hosts", job.ranks.len(), job.size, job.hosts),
+fn title(job: &Description, rows: usize) -> String {
+    let ranks = match (rows == job.size as usize, job.hosts) {
+        (true, 0 | 1) => format!("{} ranks", job.size),
+        (true, hosts) => format!("{} ranks on {hosts} hosts", job.size),
+        (false, hosts) => format!("{rows} of {} ranks, on {hosts} hosts", job.size),
     };
     let time = crate::live::jobs::since(job.began);
     format!("job {} on {}: {ranks} of {}, {time}", job.number, job.host, job.programs().join(" : "))
 }
 
-fn row(rank: u32, pid: i32, then: &RankAt, now: &RankAt, seconds: f64) -> Row {
+fn row(job: &Description, it: &RankOf, (then, now): (&RankAt, &RankAt), seconds: f64) -> Row {
     let rate = |then: u64, now: u64| now.saturating_sub(then) as f64 / seconds;
     let ticks = |at: &RankAt| at.process.map_or(0, |process| process.ticks);
     // What it has counted before its first answer is not of this time.
     let figures = then.figures.zip(now.figures).unwrap_or_default();
     let counted = rate(then.waited, now.waited) / 1e9;
     Row {
-        rank,
-        pid,
-        state: state(now),
+        rank: it.rank,
+        host: job.host.clone(),
+        pid: it.pid,
+        state: state(now).into(),
         call: now.call.clone().unwrap_or_default(),
         place: now.place.clone().unwrap_or_default(),
         bytes: rate(figures.0.bytes, figures.1.bytes),
@@ -136,7 +152,6 @@ fn state(rank: &RankAt) -> &'static str {
 mod tests {
     use super::*;
     use crate::live::process::Process;
-    use live::RankOf;
     use observe::Figures;
 
     const SECOND: u64 = 1_000_000_000;
@@ -171,10 +186,10 @@ mod tests {
     #[test]
     fn rates_are_those_between_two_looks() {
         let (before, now) = (moment(SECOND, 0), moment(3 * SECOND, 2));
-        let table = Table::new(&job(), &before, &now, Order::Waiting);
+        let table = Table::new(&job(), (&before, &now), &Pages::default(), Order::Waiting);
         let [first, second] = &table.rows[..] else { panic!() };
         assert_eq!((first.rank, first.waiting, first.bytes, first.messages), (1, 0.5, 2000.0, 10.0));
-        assert_eq!((second.rank, second.waiting, second.state), (0, 0.0, "computes"));
+        assert_eq!((second.rank, second.waiting, &*second.state), (0, 0.0, "computes"));
         assert_eq!((table.waiting, table.imbalance, table.messages), (0.25, 0.25, 20.0));
         assert!(table.title.starts_with("job 7 on here: 2 ranks of ./a"), "{}", table.title);
     }
@@ -183,7 +198,7 @@ mod tests {
     fn a_rank_that_answers_for_the_first_time_has_no_rate_yet() {
         let (mut before, now) = (moment(SECOND, 1), moment(3 * SECOND, 2));
         before.ranks[0].figures = None;
-        let table = Table::new(&job(), &before, &now, Order::Rank);
+        let table = Table::new(&job(), (&before, &now), &Pages::default(), Order::Rank);
         let rates: Vec<(f64, f64)> = table.rows.iter().map(|row| (row.bytes, row.messages)).collect();
         assert_eq!(rates, [(0.0, 0.0), (1000.0, 5.0)]);
     }
@@ -191,7 +206,25 @@ mod tests {
     #[test]
     fn nothing_divides_by_nothing() {
         let now = Moment { at: SECOND, ranks: vec![RankAt::default(); 2] };
-        let table = Table::new(&job(), &now, &now, Order::Bytes);
-        assert_eq!((table.rows[0].state, table.imbalance), ("ended", 0.0));
+        let table = Table::new(&job(), (&now, &now), &Pages::default(), Order::Bytes);
+        assert_eq!((&*table.rows[0].state, table.imbalance), ("ended", 0.0));
+    }
+
+    #[test]
+    fn ranks_of_other_hosts_are_rows_as_well() {
+        let (before, now) = (moment(SECOND, 0), moment(3 * SECOND, 2));
+        let there = Table::new(&job(), (&before, &now), &Pages::default(), Order::Rank);
+        let other = |row: &Row| Row { rank: row.rank + 2, host: "there".into(), ..row.clone() };
+        let there = Table { rows: there.rows.iter().map(other).collect(), ..there };
+        let text = serde_json::to_string(&there).unwrap();
+        let pages = vec![serde_json::from_str(&text).unwrap()];
+        let job = Description { size: 5, hosts: 3, ..job() };
+        let missing = vec!["host n3: its ranks are left out: it sleeps".to_owned()];
+        let table =
+            Table::new(&job, (&before, &now), &Pages { pages, missing: missing.clone() }, Order::Waiting);
+        let rows: Vec<_> = table.rows.iter().map(|row| (row.rank, &*row.host)).collect();
+        assert_eq!(rows, [(1, "here"), (3, "there"), (0, "here"), (2, "there")]);
+        assert_eq!((table.messages, table.waiting, table.missing), (40.0, 0.25, missing));
+        assert!(table.title.contains("4 of 5 ranks, on 3 hosts"), "{}", table.title);
     }
 }
