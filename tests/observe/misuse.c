@@ -615,6 +615,15 @@ static void two_types(void)
     MPI_Allgatherv(a, 1, wrong && rank ? MPI_FLOAT : MPI_INT, b, counts, places, wrong && rank ? MPI_FLOAT : MPI_INT, WORLD); /* two_types */
 }
 
+/* Found as a dead-lock. */
+static void waited(void)
+{
+    MPI_Request r;
+    MPI_Irecv(b, 1, MPI_INT, other, wrong ? 7 : 6, WORLD, &r); /* waited */
+    MPI_Send(a, 1, MPI_INT, other, 6, WORLD);
+    MPI_Wait(&r, IGNORE);
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -631,7 +640,7 @@ static const struct {
     {"loaded", loaded}, {"stored", stored}, {"stored_same", stored_same}, {"gathered", gathered}, {"got", got},
     {"window_loaded", window_loaded}, {"window_stored", window_stored}, {"used_later", used_later}, {"left_open", left_open},
     {"two_epochs", two_epochs}, {"two_roots", two_roots}, {"two_kinds", two_kinds}, {"two_types", two_types},
-    {"sent_and_received", sent_and_received},
+    {"sent_and_received", sent_and_received}, {"waited", waited},
 };
 
 int main(int argc, char **argv)

@@ -7,7 +7,7 @@
 //!     copies sections out, whatever the ranks do           never reads another one's section
 //!
 //!   section of one rank, words of 64 bits:
-//!   │ header 32 │ modules: HEADS x 8, paths │ waits: SLOTS x 128, calls that have begun │ live: counts, LINES x 4 │
+//!   │ header 40 │ modules: HEADS x 8, paths │ waits: SLOTS x 128, calls that have begun │ live: counts, LINES x 4 │
 //! ```
 //!
 //! # Contract
@@ -48,12 +48,12 @@ use shm::{MapError, SharedMemory};
 
 pub use live::{Figures, Line, Shown, Work};
 pub use modules::{Module, ModuleOffset, Modules};
-pub use waits::{Begun, FRAMES, Kind, Need, Part, SLOTS, Slot, Targets, Wait};
+pub use waits::{Begun, FRAMES, Kind, Need, ORIGINS, Part, SLOTS, Slot, Targets, Wait};
 
 /// After this time a wait writes what it waits for: long beside any message, short beside any user's patience.
 pub const QUIET: Duration = Duration::from_millis(1000);
 
-const HEADER: usize = 32;
+const HEADER: usize = 40;
 const SECTION: usize = HEADER + modules::WORDS + waits::WORDS + live::WORDS;
 
 /// Words of the header.
@@ -69,6 +69,8 @@ mod at {
     pub const MEASURES: usize = 7;
     /// The number of addresses of [`super::Section::note_failure`], and the addresses.
     pub const FAILED: usize = 15;
+    /// Where what that call is about began, as far as that is known.
+    pub const ORIGINS: usize = 32;
 }
 
 /// The mapped file.
@@ -194,19 +196,23 @@ impl Section {
         modules::note(self.module_words(), address);
     }
 
-    /// The owner: a call of MPI has failed, which ends the job; the way to it, the innermost address first. The modules are
-    /// written already.
-    pub fn note_failure(&self, frames: &[u64]) {
-        let words = &self.words()[at::FAILED..HEADER];
+    /// The owner: a call of MPI has failed, which ends the job; the way to it, the innermost address first, and where what it is about
+    /// began. The modules are written already.
+    pub fn note_failure(&self, frames: &[u64], origins: &[u64]) {
+        let places = &self.words()[at::ORIGINS..][..ORIGINS];
+        places.iter().zip(origins).for_each(|(word, &origin)| word.store(origin, Relaxed));
+        let words = &self.words()[at::FAILED..at::ORIGINS];
         words[1..].iter().zip(frames).for_each(|(word, &frame)| word.store(frame, Relaxed));
         words[0].store(frames.len().min(FRAMES) as u64, Release);
     }
 
-    /// What [`Section::note_failure`] has written; empty: no call has failed.
-    pub fn failed_call(&self) -> Vec<u64> {
-        let words = &self.words()[at::FAILED..HEADER];
+    /// What [`Section::note_failure`] has written, the way and the origins; empty: no call has failed.
+    pub fn failed_call(&self) -> [Vec<u64>; 2] {
+        let words = &self.words()[at::FAILED..at::ORIGINS];
         let count = usize::try_from(words[0].load(Acquire)).unwrap_or(0);
-        words[1..].iter().take(count).map(|word| word.load(Relaxed)).collect()
+        let frames = words[1..].iter().take(count).map(|word| word.load(Relaxed));
+        let origins = self.words()[at::ORIGINS..][..ORIGINS].iter().map(|word| word.load(Relaxed));
+        [frames.collect(), origins.filter(|&origin| origin != 0).collect()]
     }
 
     /// The modules that the rank has written.
@@ -350,6 +356,23 @@ pub fn waited() -> u64 {
     WAITED.get()
 }
 
+thread_local! {
+    static CALL_ORIGINS: Cell<[u64; ORIGINS]> = const { Cell::new([0; ORIGINS]) };
+}
+
+/// A tool that follows requests: the calls that began what the next call of this thread waits for return to these addresses. None: it
+/// is not known.
+pub fn set_call_origins(addresses: &[u64]) {
+    let mut origins = [0; ORIGINS];
+    origins.iter_mut().zip(addresses).for_each(|(origin, &address)| *origin = address);
+    CALL_ORIGINS.set(origins);
+}
+
+/// What [`set_call_origins`] has set for this thread.
+pub fn call_origins() -> Vec<u64> {
+    CALL_ORIGINS.get().into_iter().filter(|&origin| origin != 0).collect()
+}
+
 /// Whether the launcher has called this process since it was last asked.
 pub fn take_call() -> bool {
     LIVE.get().is_some_and(|words| live::take_call(words))
@@ -445,15 +468,26 @@ mod tests {
     #[test]
     fn a_thread_without_a_slot_is_counted() {
         let section = area_of_one().section(0).unwrap();
-        let wait =
-            Wait { thread: 1, since: 0, call: String::new(), frames: vec![], need: Need::All, parts: vec![] };
+        let wait = Wait {
+            thread: 1,
+            since: 0,
+            call: String::new(),
+            frames: vec![],
+            origins: vec![],
+            need: Need::All,
+            parts: vec![],
+        };
         let slots: Vec<_> = (0..SLOTS + 2).map(|_| section.begin_wait(&wait)).collect();
         assert_eq!((section.waits().len(), section.unseen()), (SLOTS, 2));
         slots.into_iter().for_each(|slot| section.end_wait(slot));
         assert_eq!((section.waits().len(), section.unseen()), (0, 0));
         section.note_address(Area::create as *const () as u64);
         assert!(!section.modules().is_empty());
-        section.note_failure(&[7; 40]);
-        assert_eq!(section.failed_call(), [7; FRAMES]);
+        section.note_failure(&[7; 40], &[8]);
+        assert_eq!(section.failed_call(), [vec![7; FRAMES], vec![8]]);
+        set_call_origins(&[0, 3, 4, 5, 6, 7]);
+        assert_eq!(call_origins(), [3, 4, 5]);
+        set_call_origins(&[]);
+        assert_eq!(call_origins(), []);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   a slot, 128 words:
-//!   │ turn │ thread │ since │ need │ parts, runs, frames │ call 4 │ FRAMES addresses │ PARTS x 4 │ RUNS │
+//!   │ turn │ thread │ since │ need │ parts, runs, frames │ call 4 │ FRAMES addresses │ ORIGINS addresses │ PARTS x 4 │ RUNS │
 //!
 //!   turn: odd while the owner writes; it goes up by two whenever a thread begins or ends a wait in the slot.
 //!   A thread number of 0: the slot is free.
@@ -28,16 +28,18 @@ use crate::text;
 pub const SLOTS: usize = 8;
 /// Return addresses that are kept of each.
 pub const FRAMES: usize = 16;
+/// Places that are kept of each, where what it waits for began.
+pub const ORIGINS: usize = 4;
 
 const PARTS: usize = 16;
 const PART: usize = 4;
-const RUNS: usize = 39;
+const RUNS: usize = 35;
 const CALL: usize = 4;
 const FIXED: usize = 5;
 /// Collective calls that have begun of which others see what they lack, and runs of the ranks that they lack.
 const BEGUN: usize = 32;
 const BEGUN_RUNS: usize = 96;
-const SLOT: usize = FIXED + CALL + FRAMES + PARTS * PART + RUNS;
+const SLOT: usize = FIXED + CALL + FRAMES + ORIGINS + PARTS * PART + RUNS;
 
 const BEGUN_WORDS: usize = 2 + BEGUN * PART + BEGUN_RUNS;
 
@@ -156,6 +158,8 @@ pub struct Wait {
     pub call: String,
     /// Return addresses, the innermost first.
     pub frames: Vec<u64>,
+    /// Return addresses of the calls that began what it waits for, [`ORIGINS`] at most; empty: that is not known, or this call did.
+    pub origins: Vec<u64>,
     /// How many of the parts are needed.
     pub need: Need,
     /// What it is for. Empty: it lacks nothing if all are needed, and never ends if any one is.
@@ -258,9 +262,12 @@ fn write(words: &[AtomicU64], wait: &Wait) {
     let (head, rest) = words.split_at(FIXED);
     let (call, rest) = rest.split_at(CALL);
     let (frames, rest) = rest.split_at(FRAMES);
+    let (origins, rest) = rest.split_at(ORIGINS);
     let (parts, runs) = rest.split_at(PARTS * PART);
     text::write(call, wait.call.as_bytes());
     frames.iter().zip(&wait.frames).for_each(|(word, &frame)| word.store(frame, Relaxed));
+    let known = wait.origins.iter().copied().chain(std::iter::repeat(0));
+    origins.iter().zip(known).for_each(|(word, origin)| word.store(origin, Relaxed));
     let (count, taken) = write_parts(parts, runs, &wait.parts, wait.need);
     head[1].store(wait.thread.max(1) as u64, Relaxed);
     head[2].store(wait.since, Relaxed);
@@ -325,6 +332,7 @@ fn parse(words: &[u64]) -> Option<Wait> {
     let (head, rest) = words.split_at(FIXED);
     let (call, rest) = rest.split_at(CALL);
     let (frames, rest) = rest.split_at(FRAMES);
+    let (origins, rest) = rest.split_at(ORIGINS);
     let (parts, runs) = rest.split_at(PARTS * PART);
     let thread = i32::try_from(head[1]).ok().filter(|&thread| thread > 0)?;
     let [parts_used, runs_used, frames_used, ..] = head[4].to_le_bytes().map(usize::from);
@@ -336,6 +344,7 @@ fn parse(words: &[u64]) -> Option<Wait> {
         since: head[2],
         call: text::read(&call),
         frames: frames.get(..frames_used)?.to_vec(),
+        origins: origins.iter().copied().filter(|&origin| origin != 0).collect(),
         need: need(head[3])?,
         parts: parts.map(|part| parse_part(part, runs)).collect::<Option<_>>()?,
     })
@@ -401,7 +410,15 @@ mod tests {
         let lists =
             (proptest::collection::vec(any::<u64>(), 0..20), proptest::collection::vec(any_part(), 0..24));
         (1.., any::<u64>(), "[A-Za-z_]{0,40}", any_need(), lists).prop_map(
-            |(thread, since, call, need, (frames, parts))| Wait { thread, since, call, frames, need, parts },
+            |(thread, since, call, need, (frames, parts))| Wait {
+                thread,
+                since,
+                call,
+                origins: frames.iter().copied().filter(|&frame| frame != 0).take(3).collect(),
+                frames,
+                need,
+                parts,
+            },
         )
     }
 
@@ -446,7 +463,7 @@ mod tests {
             let read = begun(&words).unwrap();
             prop_assert_eq!((read.is_whole, read.calls.len()), (calls.len() <= BEGUN, calls.len().min(BEGUN)));
             let as_wait = |parts: &[Part]| Wait {
-                thread: 1, since: 0, call: String::new(), frames: vec![], need: Need::All, parts: parts.to_vec(),
+                thread: 1, since: 0, call: String::new(), frames: vec![], origins: vec![], need: Need::All, parts: parts.to_vec(),
             };
             prop_assert!(is_no_harder(&as_wait(&calls), &as_wait(&read.calls)), "{:?}", read);
             let names = |calls: &[Part]| {
@@ -482,6 +499,7 @@ mod tests {
             since: 1,
             call: "MPI_Recv".to_owned(),
             frames: vec![4, 5],
+            origins: vec![],
             need: Need::All,
             parts: vec![],
         };
@@ -509,6 +527,7 @@ mod tests {
             since: n,
             call: n.to_string(),
             frames: vec![n; FRAMES],
+            origins: vec![],
             need: Need::All,
             parts: vec![Part {
                 kind: Kind::Receive,

@@ -152,7 +152,7 @@ impl<S: Progress> Host for Token<S> {
     fn show(&mut self, since: Instant, mut why: impl FnMut(&mut S) -> Reason) -> Option<Option<usize>> {
         let section = observe::own()?;
         // The loader's lock may be taken for this, which another thread may have that waits for the state.
-        let frames = frames(section);
+        let (frames, origins) = way(section);
         let mut state = self.lock();
         state.show(section);
         if !state.is_settled() {
@@ -166,6 +166,7 @@ impl<S: Progress> Host for Token<S> {
             since: platform::clock::nanoseconds().saturating_sub(waited),
             call: call.to_owned(),
             frames,
+            origins,
             need,
             parts,
         };
@@ -193,13 +194,21 @@ impl<S: Progress> Host for Token<S> {
     }
 }
 
-/// Where the calling thread is: the innermost frame of the library that the program has called, then those of the program. In
-/// a program that holds the library itself, all.
-fn frames(section: &observe::Section) -> Vec<u64> {
-    /// Frames of the library that may lie before those of the program.
-    const OWN: usize = 48;
+/// The way to where the calling thread is ([`frames`]), and where what its call is about began, as far as a tool says so.
+fn way(section: &observe::Section) -> (Vec<u64>, Vec<u64>) {
     /// Several threads may come here, and the table of modules has one writer.
     static ONE: Mutex<()> = Mutex::new(());
+    let (frames, origins) = (frames(), observe::call_origins());
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    frames.iter().chain(&origins).for_each(|&address| section.note_address(address));
+    (frames, origins)
+}
+
+/// Where the calling thread is: the innermost frame of the library that the program has called, then those of the program. In
+/// a program that holds the library itself, all.
+fn frames() -> Vec<u64> {
+    /// Frames of the library that may lie before those of the program.
+    const OWN: usize = 48;
     let mut frames = platform::stack::return_addresses(OWN + observe::FRAMES);
     let is_own =
         platform::image::module_at(self::frames as *const () as u64).filter(|module| module.is_library);
@@ -208,8 +217,6 @@ fn frames(section: &observe::Section) -> Vec<u64> {
         frames.drain(..inside.saturating_sub(1));
     }
     frames.truncate(observe::FRAMES);
-    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-    frames.iter().for_each(|&frame| section.note_address(frame));
     frames
 }
 
@@ -217,7 +224,8 @@ fn frames(section: &observe::Section) -> Vec<u64> {
 #[cold]
 pub fn note_failed_call() {
     if let Some(section) = observe::own() {
-        section.note_failure(&frames(section));
+        let (frames, origins) = way(section);
+        section.note_failure(&frames, &origins);
     }
 }
 

@@ -13,7 +13,7 @@ wire_enum! { Targets { 0 Ranks(runs), 1 Outside, } }
 wire_struct! {
     Rank { does, waited }
     Slot { number, turn, wait }
-    Wait { thread, since, call, frames, need, parts }
+    Wait { thread, since, call, frames, origins, need, parts }
     Part { kind, need, targets, tag, context, round }
     Begun { turn, calls, is_whole }
 }
@@ -39,6 +39,7 @@ mod tests {
             since: 1,
             call: "MPI_Recv".to_owned(),
             frames: vec![],
+            origins: vec![],
             need: Need::All,
             parts: vec![part.clone(), Part::outside()],
         };

@@ -13,7 +13,7 @@ fn part(kind: Kind, need: Need, targets: &[u32]) -> Part {
 }
 
 fn wait(need: Need, parts: Vec<Part>) -> Wait {
-    Wait { thread: 1, since: 0, call: "MPI_Recv".to_owned(), frames: vec![], need, parts }
+    Wait { thread: 1, since: 0, call: "MPI_Recv".to_owned(), frames: vec![], origins: vec![], need, parts }
 }
 
 /// A rank with these waits, which has begun nothing else.

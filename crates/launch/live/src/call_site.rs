@@ -36,6 +36,17 @@ pub fn of(resolver: &mut Resolver, modules: &Modules, frames: &[u64]) -> CallSit
     }))
 }
 
+/// Where what a call waits for began: `, begun at A`, `, begun at A and B`; nothing where that is not known.
+pub fn origins_in_words(resolver: &mut Resolver, modules: &Modules, origins: &[u64]) -> String {
+    let mut places: Vec<String> = Vec::new();
+    for place in origins.iter().flat_map(|&origin| of(resolver, modules, &[origin]).places) {
+        if !places.contains(&place) {
+            places.push(place);
+        }
+    }
+    if places.is_empty() { String::new() } else { format!(", begun at {}", places.join(" and ")) }
+}
+
 /// The call that a thread is in, whose whole stack is this, the innermost frame first. Of one outside of MPI it has the places
 /// alone.
 pub fn of_stack(places: &[Place]) -> CallSite {
@@ -142,5 +153,7 @@ mod tests {
         section.note_address(here);
         let site = of(&mut Resolver::new(), &section.modules(), &[8, here]);
         assert!(site.in_words().starts_with(", at ") && site.in_words().contains("a_frame_of_this_program"));
+        let origins = origins_in_words(&mut Resolver::new(), &section.modules(), &[here, here, 8]);
+        assert_eq!(origins, format!(", begun at {}", site.places[0]));
     }
 }

@@ -30,7 +30,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use interpose::shared::{self, Words};
-use interpose::{Call, Direction, Kind, Stack, Tool};
+use interpose::{Call, Direction, Kind, Stack, Tool, ask};
 
 use findings::Findings;
 
@@ -61,6 +61,8 @@ static STATE: Mutex<Option<State>> = Mutex::new(None);
 struct Before {
     handles: Vec<(Kind, usize)>,
     requests: Vec<usize>,
+    /// The library was told where these requests began.
+    has_origins: bool,
     given: Option<messages::Given>,
     win: Option<usize>,
 }
@@ -97,7 +99,12 @@ impl Tool for Checker {
         if state.ends.is_running() {
             state.collectives.before(call);
         }
+        let requests = call.requests_in();
+        let origins = state.requests.origins(&requests);
         drop(guard);
+        if !origins.is_empty() {
+            ask::set_call_origins(&origins);
+        }
         let win = call
             .function
             .arguments
@@ -105,7 +112,8 @@ impl Tool for Checker {
             .position(|it| it.kind == Kind::Win && it.direction != Direction::Out);
         let before = Before {
             handles: handles::before(call),
-            requests: call.requests_in(),
+            requests,
+            has_origins: !origins.is_empty(),
             given,
             win: win.map(|place| call.handle(place)),
         };
@@ -116,6 +124,9 @@ impl Tool for Checker {
         let Some(findings) = findings() else { return };
         threads::leave(call, code);
         let Some(before) = BEFORE.with(|stack| stack.take(word)) else { return };
+        if before.has_origins {
+            ask::set_call_origins(&[]);
+        }
         let mut guard = state();
         let state = guard.get_or_insert_default();
         state.left(&findings, call, before, code);

@@ -160,6 +160,17 @@ impl Requests {
         }
     }
 
+    /// The addresses to which the calls return that started these requests, as far as one alone has the handle.
+    pub fn origins(&self, requests: &[usize]) -> Vec<u64> {
+        let started = |request| match &self.open.get(request)?[..] {
+            [open] => open.started.map(|site| site.address as u64),
+            _ => None,
+        };
+        let mut origins: Vec<u64> = requests.iter().filter_map(started).collect();
+        origins.dedup();
+        origins
+    }
+
     /// A call has failed, or has told about these requests: some may be complete.
     pub fn may_have_ended(&mut self, requests: &[usize]) {
         let same = requests.iter().filter_map(|request| self.open.get(request).map(|_| *request));

@@ -92,6 +92,19 @@ pub fn signature(datatype: usize) -> Option<[u64; 3]> {
     found.then_some(words)
 }
 
+/// Tells the library which calls began what this thread's next call waits for, by the addresses to which they return: it shows them
+/// where the call waits for long, or fails. None: that is not known.
+pub fn set_call_origins(addresses: &[u64]) {
+    static REAL: Real = Real::new(c"alhena_call_origins_1");
+    // SAFETY: the function takes addresses, and how many there are.
+    unsafe {
+        core::mem::transmute::<usize, unsafe extern "C" fn(*const u64, usize)>(REAL.address())(
+            addresses.as_ptr(),
+            addresses.len(),
+        )
+    };
+}
+
 /// The thread level in force.
 pub fn thread_level() -> i32 {
     static REAL: Real = Real::new(c"PMPI_Query_thread");

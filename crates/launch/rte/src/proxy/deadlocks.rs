@@ -105,7 +105,10 @@ impl Proxy {
         for rank in &mut snapshot {
             // Addresses mean nothing elsewhere.
             if let Does::Waits { slots, .. } = &mut rank.does {
-                slots.iter_mut().for_each(|slot| slot.wait.frames.clear());
+                for slot in slots {
+                    slot.wait.frames.clear();
+                    slot.wait.origins.clear();
+                }
             }
         }
         let ranks = self.job.world.iter().copied().zip(snapshot).collect();
@@ -151,8 +154,9 @@ impl Proxy {
 
 /// The call that a rank waits in, and its place.
 fn site_of(resolver: &mut symbols::Resolver, section: &Section, wait: &observe::Wait) -> (String, String) {
-    let site = call_site::of(resolver, &section.modules(), &wait.frames);
-    let place = site.in_words();
+    let modules = section.modules();
+    let site = call_site::of(resolver, &modules, &wait.frames);
+    let place = site.in_words() + &call_site::origins_in_words(resolver, &modules, &wait.origins);
     (site.call.unwrap_or_else(|| wait.call.clone()), place)
 }
 

@@ -247,10 +247,13 @@ impl Proxy {
         let Some(section) = self.observation.as_ref().and_then(|memory| memory.area().section(rank)) else {
             return String::new();
         };
-        match &section.failed_call()[..] {
-            [] => String::new(),
-            frames => call_site::of(&mut Resolver::new(), &section.modules(), frames).in_words(),
+        let ([frames, origins], modules) = (section.failed_call(), section.modules());
+        if frames.is_empty() {
+            return String::new();
         }
+        let mut resolver = Resolver::new();
+        let place = call_site::of(&mut resolver, &modules, &frames).in_words();
+        place + &call_site::origins_in_words(&mut resolver, &modules, &origins)
     }
 
     /// What the kernel knows: a limit of `rank`, or that it killed a process for lack of memory since the job began.

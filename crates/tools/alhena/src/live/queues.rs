@@ -118,7 +118,8 @@ fn rank(connection: &Connection, section: &Section, question: u64, resolver: &mu
         let call = site.call.clone().unwrap_or_else(|| slot.wait.call.clone());
         let call = if call.is_empty() { "MPI" } else { &call };
         let (what, since) = (deadlock::what_for(&slot.wait, rank), time(now.saturating_sub(slot.wait.since)));
-        format!("waits in {call} for {since}: {what}{}", site.in_words())
+        let origins = call_site::origins_in_words(resolver, &modules, &slot.wait.origins);
+        format!("waits in {call} for {since}: {what}{}{origins}", site.in_words())
     });
     let Shown { at, figures, counts, .. } = shown;
     let count = |entry: Entry| counts[entry as usize];
