@@ -69,13 +69,15 @@ static void leave(void)
     _Exit(0);
 }
 
-/* As above, but what the others do completes without the last process, the root: then they finalize MPI as well. */
+/* As above, but what the others do completes without the last process, the root: then they finalize MPI as well, and learn it there. */
 static void leave_early(void)
 {
     double out = 1, in;
+    int class;
     if (rank != size - 1)
         MPI_Reduce(&out, &in, 1, MPI_DOUBLE, MPI_SUM, size - 1, MPI_COMM_WORLD);
-    MPI_Finalize();
+    MPI_Error_class(MPI_Finalize(), &class);
+    printf("rank %d: %d\n", rank, class);
     exit(0);
 }
 
@@ -91,6 +93,10 @@ int main(int argc, char **argv)
         leave();
     if (argc > 1 && strcmp(argv[1], "early") == 0)
         leave_early();
+    if (argc > 1 && strcmp(argv[1], "early_fatal") == 0) {
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+        leave_early();
+    }
     status = differ(argc > 1 ? argv[1] : "");
     MPI_Error_class(status, &class);
     printf("rank %d: %d\n", rank, class);

@@ -40,6 +40,9 @@ const USER: u64 = 1 << 32;
 /// The key under which a process logs that it finalizes MPI: its only entry that is not about a call.
 pub(super) const FINALIZING: u64 = u64::MAX;
 
+/// What an error says of calls that differ.
+pub(super) const DIFFERENT: &str = "the processes of the communicator make different collective calls";
+
 /// In no number of a call.
 const REPORTED: u32 = 1 << 29;
 
@@ -219,7 +222,7 @@ pub(super) fn disagreement(state: &State, comm: abi::Comm, logged: &Logged) -> O
         }
     }
     alert(state, comm);
-    Some(Error::new(class, "the processes of the communicator make different collective calls"))
+    Some(Error::new(class, DIFFERENT))
 }
 
 /// Wakes the peers of a communicator that can read this process's call log.

@@ -12,6 +12,7 @@ use communicators::drop_from_table;
 use messages::buffer::BufferOwner;
 use objects::comm::{Comm, hints};
 use objects::domain::{DOMAIN, Mode, Token, mode};
+use objects::errhandler::Handler;
 use objects::fatal::{abort_with, give_up};
 use objects::group::Group;
 use objects::info::Info;
@@ -223,10 +224,16 @@ pub fn finalize(t: &mut Token) -> Result<()> {
     flush_buffers(t);
     dynamic::finalize(t);
     // All ranks of the world stay until each has sent all it had: a rank that leaves answers no peer.
-    if t.lock().failures.survives {
+    let met = if t.lock().failures.survives {
         failures::meet_to_finalize(t);
+        Ok(())
     } else {
-        collectives::meet_to_finalize(t);
+        collectives::meet_to_finalize(t)
+    };
+    let handler = t.lock().comm(abi::COMM_WORLD).map(|world| world.errhandler);
+    if let (Err(_), Ok(Handler::Fatal | Handler::Abort)) = (&met, &handler) {
+        // While the job can be ended.
+        return met;
     }
     if t.lock().sessions.is_empty() {
         say_goodbye(t);
@@ -238,12 +245,16 @@ pub fn finalize(t: &mut Token) -> Result<()> {
     FACTS.finalize();
     drop_from_table(&mut state, abi::COMM_WORLD);
     drop_from_table(&mut state, abi::COMM_SELF);
+    if let (Err(_), Ok(handler)) = (&met, handler) {
+        // The communicator that the error is raised on is gone.
+        state.errhandlers.initial = handler;
+    }
     let last = state.sessions.is_empty();
     drop(state);
     if last {
         leave(t);
     }
-    Ok(())
+    met
 }
 
 /// Lets all buffered messages leave.
