@@ -7,6 +7,11 @@
 
 static int rank, other, wrong;
 static int a[100], b[100];
+/* Numbers of either type. */
+static union {
+    int of_int[100];
+    float of_float[100];
+} either, other_one;
 static char name[64];
 
 #define WORLD MPI_COMM_WORLD
@@ -276,9 +281,9 @@ static void head_to_head(void)
 static void message_type(void)
 {
     if (rank == 0)
-        MPI_Send(a, 4, wrong ? MPI_INT : MPI_FLOAT, 1, 0, WORLD);
+        MPI_Send(&either, 4, wrong ? MPI_INT : MPI_FLOAT, 1, 0, WORLD);
     else
-        MPI_Recv(b, 10, MPI_FLOAT, 0, 0, WORLD, IGNORE); /* message_type */
+        MPI_Recv(&other_one, 10, MPI_FLOAT, 0, 0, WORLD, IGNORE); /* message_type */
 }
 
 /* The later of several messages, by a wildcard, whose status is ignored. */
@@ -333,11 +338,11 @@ static void message_order(void)
     MPI_Request r[2];
     if (rank == 0) {
         MPI_Send(a, 4, MPI_INT, 1, 0, WORLD);
-        MPI_Send(a, 4, MPI_FLOAT, 1, 0, WORLD);
+        MPI_Send(&either, 4, MPI_FLOAT, 1, 0, WORLD);
         MPI_Send(a, 4, MPI_INT, 1, 0, WORLD);
     } else {
         MPI_Irecv(a, 4, MPI_INT, MPI_ANY_SOURCE, 0, WORLD, &r[0]);
-        MPI_Irecv(b, 4, MPI_FLOAT, 0, 0, WORLD, &r[1]);
+        MPI_Irecv(&other_one, 4, MPI_FLOAT, 0, 0, WORLD, &r[1]);
         MPI_Wait(&r[1], IGNORE);
         MPI_Wait(&r[0], IGNORE);
         MPI_Recv(b, 16, MPI_BYTE, 0, 0, WORLD, IGNORE);
@@ -612,7 +617,37 @@ static void two_kinds(void)
 static void two_types(void)
 {
     int counts[2] = {1, 1}, places[2] = {0, 1};
-    MPI_Allgatherv(a, 1, wrong && rank ? MPI_FLOAT : MPI_INT, b, counts, places, wrong && rank ? MPI_FLOAT : MPI_INT, WORLD); /* two_types */
+    MPI_Allgatherv(&either, 1, wrong && rank ? MPI_FLOAT : MPI_INT, &other_one, counts, places, wrong && rank ? MPI_FLOAT : MPI_INT, WORLD); /* two_types */
+}
+
+/* What variables are, debug information tells. */
+static void static_type(void)
+{
+    static double d[4];
+    MPI_Bcast(d, wrong ? 8 : 4, wrong ? MPI_INT : MPI_DOUBLE, 0, WORLD); /* static_type */
+}
+
+static void local_type(void)
+{
+    int one[4] = {rank};
+    double two[4] = {0};
+    char text[16] = "";
+    if (rank == 0)
+        MPI_Send(wrong ? (void *)one : (void *)two, 2, MPI_DOUBLE, 1, 0, WORLD); /* local_type */
+    else
+        MPI_Recv(two, 4, MPI_DOUBLE, 0, 0, WORLD, IGNORE);
+    /* Bytes of anything. */
+    MPI_Bcast(text, 2, MPI_DOUBLE, 0, WORLD);
+    MPI_Bcast(one, 16, MPI_BYTE, 0, WORLD);
+}
+
+static void local_length(void)
+{
+    int few[4] = {rank}, more[6] = {0};
+    if (rank == 0)
+        MPI_Send(few + 1, wrong ? 4 : 3, MPI_INT, 1, 0, WORLD); /* local_length */
+    else
+        MPI_Recv(more, 6, MPI_INT, 0, 0, WORLD, IGNORE);
 }
 
 /* Found as a dead-lock. */
@@ -641,6 +676,7 @@ static const struct {
     {"window_loaded", window_loaded}, {"window_stored", window_stored}, {"used_later", used_later}, {"left_open", left_open},
     {"two_epochs", two_epochs}, {"two_roots", two_roots}, {"two_kinds", two_kinds}, {"two_types", two_types},
     {"sent_and_received", sent_and_received}, {"waited", waited},
+    {"static_type", static_type}, {"local_type", local_type}, {"local_length", local_length},
 };
 
 int main(int argc, char **argv)

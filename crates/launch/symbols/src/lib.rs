@@ -14,6 +14,8 @@
 //! Nothing is looked up over a network.
 #![forbid(unsafe_code)]
 
+pub mod variables;
+
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fmt;

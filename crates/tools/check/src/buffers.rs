@@ -36,13 +36,38 @@ impl Region {
     }
 }
 
+/// `count` of a datatype, the extent of `first` of them behind an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Items {
+    pub address: usize,
+    pub datatype: usize,
+    pub first: i64,
+    pub count: i64,
+    /// The library writes them.
+    pub is_written: bool,
+}
+
+impl Items {
+    /// Their memory, if they are one piece.
+    fn region(&self) -> Option<Region> {
+        let (offset, length) = piece(self.datatype, self.first, self.count)?;
+        let begin = usize::try_from((self.address as i64).checked_add(offset)?).ok()?;
+        Some(Region { begin, length, is_written: self.is_written })
+    }
+}
+
 /// The regions of a successful call whose size its own arguments tell; types with holes are left out.
-pub fn of(call: &Call<'_>) -> Vec<Region> {
+pub fn of(items: &[Items]) -> Vec<Region> {
+    items.iter().filter_map(Items::region).collect()
+}
+
+/// What a successful call, whose own arguments tell how much that is, has in its buffers.
+pub fn items(call: &Call<'_>) -> Vec<Items> {
     if !tells_sizes(call) {
         return Vec::new();
     }
     let is_buffer = |(_, it): &(usize, &Argument)| matches!(it.kind, Kind::Buffer | Kind::ConstBuffer);
-    call.arguments().filter(is_buffer).flat_map(|(place, it)| regions(call, place, it)).collect()
+    call.arguments().filter(is_buffer).flat_map(|(place, it)| items_of(call, place, it)).collect()
 }
 
 /// Messages, accesses to windows and files, and collectives of one group.
@@ -74,7 +99,7 @@ enum Part {
 /// Blocks of an array of counts that are looked at.
 const MOST_BLOCKS: usize = 64;
 
-fn regions(call: &Call<'_>, place: usize, argument: &Argument) -> Vec<Region> {
+fn items_of(call: &Call<'_>, place: usize, argument: &Argument) -> Vec<Items> {
     let next = |from: usize, kind: Kind| {
         call.arguments().find(|(at, it)| *at > from && it.kind == kind && it.direction == Direction::In)
     };
@@ -96,18 +121,18 @@ fn regions(call: &Call<'_>, place: usize, argument: &Argument) -> Vec<Region> {
     let datatype = call.word(datatype);
     let size = || call.comm().map_or(0, |comm| ask::comm_size(comm).max(0) as usize);
     let is_written = is_written(call, argument);
-    let region = |first: i64, count: i64| region(address, datatype, first, count, is_written);
+    let items = |first: i64, count: i64| Items { address, datatype, first, count, is_written };
     match (part(call, argument), of.shape) {
         (Part::None, _) => Vec::new(),
-        (Part::One, Shape::One) => region(0, call.number_at(counts)).into_iter().collect(),
+        (Part::One, Shape::One) => vec![items(0, call.number_at(counts))],
         (Part::Each, Shape::One) => {
             let count = call.number_at(counts).checked_mul(size() as i64);
-            count.and_then(|count| region(0, count)).into_iter().collect()
+            count.map(|count| items(0, count)).into_iter().collect()
         }
         (Part::Each, _) if size() <= MOST_BLOCKS => {
             let Some((displacements, _)) = next(counts, Kind::Displ) else { return Vec::new() };
-            let block = |index| region(call.element(displacements, index), call.element(counts, index));
-            (0..size()).filter_map(block).collect()
+            let block = |index| items(call.element(displacements, index), call.element(counts, index));
+            (0..size()).map(block).collect()
         }
         _ => Vec::new(),
     }
@@ -144,13 +169,6 @@ fn is_written(call: &Call<'_>, argument: &Argument) -> bool {
         "Bcast" | "Ibcast" | "Bcast_init" => call.is_root() != Some(true),
         _ => argument.kind == Kind::Buffer,
     }
-}
-
-/// `count` of a datatype, the extent of `first` of them behind the address, if they are one piece.
-fn region(address: usize, datatype: usize, first: i64, count: i64, is_written: bool) -> Option<Region> {
-    let (offset, length) = piece(datatype, first, count)?;
-    let begin = usize::try_from((address as i64).checked_add(offset)?).ok()?;
-    Some(Region { begin, length, is_written })
 }
 
 /// Where `count` of a datatype begin, the extent of `first` of them behind an address, and how long they are, if they are one piece.

@@ -1,7 +1,7 @@
 //! What was found, in memory that outlives the rank.
 //!
 //! ```text
-//!   │ header 64 │ modules 64 x 48 │ findings 256 x 16 │ messages 1024 x 12 │ accesses 1024 x 11 │ collectives 1024 x 10 │
+//!   │ header 64 │ modules 64 x 48 │ findings 256 x 16 │ messages 1024 x 12 │ accesses 1024 x 11 │ collectives 1024 x 10 │ variables 512 x 9 │
 //! ```
 
 use std::sync::Mutex;
@@ -16,7 +16,7 @@ use interpose::shared::{self, MODULES, Module, Place, Table};
 use crate::site::Site;
 
 /// The first word of memory that is in use.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"ALHCHEK3");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"ALHCHEK4");
 
 /// Words of the header, beside those that all tools have.
 pub mod at {
@@ -36,13 +36,14 @@ pub mod at {
     /// The system's error by which it has refused watchpoints; 0: none.
     pub const NOT_WATCHED: usize = 17;
     pub const COLLECTIVES: usize = 18;
+    pub const TYPED: usize = 19;
 }
 
 /// Class plus 1, times, twice: function plus 1 above the module, and offset; three numbers.
 pub const FINDINGS: Table = Table::after(MODULES.end(), 16, 256, at::FINDINGS);
 
 /// Words of a rank's findings.
-pub const WORDS: usize = crate::collectives::COLLECTIVES.end();
+pub const WORDS: usize = crate::typed::TYPED.end();
 /// Bytes of a rank's findings, in whole pages.
 pub const BYTES: usize = (WORDS * 8).next_multiple_of(4096);
 
@@ -112,6 +113,10 @@ classes! {
     MessageType "message.type" "receives as {type 1} what {other} sends as {type 0}";
     /// A message was never received.
     MessageLost "message.lost" "sends a message that is never received";
+    /// A variable of the program is of another type than MPI was told.
+    VariableType "variable.type" "has {type 0} in the variable `{variable}`";
+    /// A variable of the program has fewer items than MPI was told.
+    VariableLength "variable.length" "has {1} items of {type 0} in {2} bytes of the variable `{variable}`";
     /// Two accesses to a window may happen in any order, and one writes.
     WindowConflict "window.conflict" "accesses {0} bytes of the window of rank {1} that {other} accesses in the same epoch, and their order matters";
     /// A window is freed, or locked, within an epoch of fences that has accesses.

@@ -9,6 +9,7 @@
 //!     collectives  which were called, in which order   and the accesses of all ranks to each window
 //!     windows    who accesses what in which epoch
 //!     watches    what the program loads and stores
+//!     typed      what its variables are given as          and what they are, by debug information
 //!       └── findings: rows in shared memory ──►
 //! ```
 //!
@@ -23,6 +24,7 @@ pub mod messages;
 mod requests;
 mod site;
 mod threads;
+pub mod typed;
 mod watches;
 pub mod windows;
 
@@ -53,6 +55,7 @@ struct State {
     ends: messages::Ends,
     windows: windows::Windows,
     collectives: collectives::Collectives,
+    typed: typed::Typed,
 }
 
 static STATE: Mutex<Option<State>> = Mutex::new(None);
@@ -153,8 +156,10 @@ impl State {
             return self.requests.may_have_ended(&before.requests);
         }
         let is_exposed = |region: &buffers::Region| self.windows.contain(region);
-        self.requests.changed(findings, call, (&before.requests, before.win), is_exposed);
-        self.windows.changed(findings, call, before.win);
+        let items = buffers::items(call);
+        self.requests.changed(findings, call, (&before.requests, before.win), &items, is_exposed);
+        self.typed.changed(findings, call, &items);
+        self.windows.changed(findings, call, before.win, &items);
         if matches!(call.function.name, "MPI_Comm_free" | "MPI_Comm_disconnect") {
             before.handles.iter().for_each(|&(_, comm)| self.collectives.freed(comm));
         }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use interpose::{Call, Direction, Kind, Shape};
 
-use crate::buffers::{self, Region};
+use crate::buffers::{self, Items, Region};
 use crate::findings::{Class, Findings};
 use crate::handles::FIRST;
 use crate::site::Site;
@@ -109,6 +109,7 @@ impl Requests {
         findings: &Findings<'_>,
         call: &Call<'_>,
         (before, win): (&[usize], Option<usize>),
+        items: &[Items],
         is_exposed: impl Fn(&Region) -> bool,
     ) {
         let site = Site::of(call);
@@ -130,7 +131,7 @@ impl Requests {
             }
             _ => {}
         }
-        let regions = buffers::of(call);
+        let regions = buffers::of(items);
         look_within(findings, call, &regions);
         let made =
             call.arguments().find(|(_, it)| it.kind == Kind::Request && it.direction == Direction::Out);

@@ -21,7 +21,7 @@ use interpose::groups;
 use interpose::shared::{self, Table};
 use interpose::{Call, Kind, ask};
 
-use crate::buffers::{self, Region};
+use crate::buffers::{self, Items, Region};
 use crate::findings::{CallPlace, Class, Finding, Findings, WORDS, at};
 use crate::messages::{self, MESSAGES};
 use crate::site::Site;
@@ -112,7 +112,13 @@ impl Windows {
     }
 
     /// A call was successful; `freed`: the window that it was given to free.
-    pub fn changed(&mut self, findings: &Findings<'_>, call: &Call<'_>, freed: Option<usize>) {
+    pub fn changed(
+        &mut self,
+        findings: &Findings<'_>,
+        call: &Call<'_>,
+        freed: Option<usize>,
+        items: &[Items],
+    ) {
         let base = call.function.base();
         self.inform(call);
         match base {
@@ -127,13 +133,13 @@ impl Windows {
         }
         let win = call.function.place("win").map(|place| call.handle(place));
         let Some(window) = win.and_then(|win| self.all.get_mut(&win)) else {
-            return self.used(findings, call, &buffers::of(call));
+            return self.used(findings, call, &buffers::of(items));
         };
         window.synchronized(findings, call);
         if call.function.place("target_disp").is_some() {
             let (collectives, is_informed) = (self.collectives, self.is_informed);
             window.accessed(findings, call, SHARED | collectives, is_informed);
-            self.used(findings, call, &buffers::of(call));
+            self.used(findings, call, &buffers::of(items));
         }
     }
 

@@ -118,6 +118,12 @@ impl<'a> Call<'a> {
         self.frame.site
     }
 
+    /// The stack pointer and the frame pointer of the function that calls; `None`: a library of its language lies between.
+    pub fn stack(&self) -> Option<(usize, usize)> {
+        let is_direct = self.frame.site == self.frame.return_address;
+        is_direct.then_some((self.frame.stack.as_ptr() as usize, self.frame.frame_pointer))
+    }
+
     /// The word of argument `place`: what is there of a number that has 32 bits is its lower half.
     pub fn word(&self, place: usize) -> usize {
         debug_assert!(place < self.function.arguments.len());

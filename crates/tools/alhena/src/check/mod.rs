@@ -1,5 +1,7 @@
 //! `alhena check`: what the ranks of a job have found, folded over ranks. `mpiexec -check` runs it after the job.
 
+mod variables;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,6 +10,7 @@ use check::findings::{self, Class, Finding};
 use interpose::FUNCTIONS;
 use serde::{Deserialize, Serialize};
 use symbols::Resolver;
+use symbols::variables::Variables;
 
 use crate::tables;
 
@@ -112,13 +115,19 @@ fn collect(memory: &Path, ranks: u32) -> Result<Findings, Error> {
     if all.is_empty() {
         return Err(Error::NoRank);
     }
-    let of_rank = |(rank, words): &(u32, Vec<_>)| Some((*rank, findings::read(words)?));
-    let mut found: Vec<(u32, Vec<Finding>)> = all.iter().filter_map(of_rank).collect();
+    let mut known = Variables::default();
+    let of_rank = |(rank, words): &(u32, Vec<_>)| {
+        let own = findings::read(words)?.into_iter().map(|finding| (finding, String::new()));
+        let buffers = check::typed::read(words);
+        let typed = buffers.iter().filter_map(|buffer| variables::look(&mut known, buffer));
+        Some((*rank, own.chain(typed).collect()))
+    };
+    let mut found: Vec<(u32, Vec<Seen>)> = all.iter().filter_map(of_rank).collect();
     let compared = check::messages::compare(&all).into_iter().chain(check::windows::compare(&all));
     let compared = compared.chain(check::collectives::compare(&all));
     for (rank, finding) in compared {
         if let Some((_, findings)) = found.iter_mut().find(|(other, _)| *other == rank) {
-            findings.push(finding);
+            findings.push((finding, String::new()));
         }
     }
     let not_watched = all.iter().find_map(|(_, words)| findings::not_watched(words));
@@ -127,17 +136,20 @@ fn collect(memory: &Path, ranks: u32) -> Result<Findings, Error> {
     Ok(Findings { ranks: all.len() as u32, size: ranks, not_watched, findings })
 }
 
+/// A finding, and the variable that it is about, if it is about one.
+type Seen = (Finding, String);
+
 /// Equal findings of several ranks are one.
-fn fold(found: &[(u32, Vec<Finding>)], resolver: &mut Resolver) -> Vec<Folded> {
-    let mut all: BTreeMap<(Class, Call, Option<Call>), Folded> = BTreeMap::new();
+fn fold(found: &[(u32, Vec<Seen>)], resolver: &mut Resolver) -> Vec<Folded> {
+    let mut all: BTreeMap<(Class, Call, Option<Call>, &str), Folded> = BTreeMap::new();
     for (rank, findings) in found {
-        for finding in findings {
+        for (finding, variable) in findings {
             let at = call(resolver, &finding.at);
             let other = finding.other.as_ref().map(|other| call(resolver, other));
-            let key = (finding.class, at.clone(), other.clone());
+            let key = (finding.class, at.clone(), other.clone(), &**variable);
             let folded = all.entry(key).or_insert_with(|| Folded {
                 class: finding.class.word().to_owned(),
-                text: sentence(finding, &at, other.as_ref()),
+                text: sentence(finding, &at, other.as_ref(), variable),
                 at,
                 other,
                 ..Folded::default()
@@ -163,10 +175,10 @@ fn call(resolver: &mut Resolver, place: &findings::CallPlace) -> Call {
     }
 }
 
-fn sentence(finding: &Finding, at: &Call, other: Option<&Call>) -> String {
+fn sentence(finding: &Finding, at: &Call, other: Option<&Call>, variable: &str) -> String {
     let other = other.map_or(String::new(), |other| format!("{} at {}", other.call, other.place));
     let numbers = &finding.numbers;
-    let mut text = finding.class.text().replace("{other}", &other);
+    let mut text = finding.class.text().replace("{other}", &other).replace("{variable}", variable);
     for (number, value) in numbers.iter().enumerate() {
         text = text.replace(&format!("{{{number}}}"), &value.to_string());
         let name = format!("{{type {number}}}");
@@ -224,12 +236,15 @@ mod tests {
     #[test]
     fn equal_findings_of_ranks_are_one() {
         let place = |offset| findings::CallPlace { function: 0, module: None, offset };
-        let finding = |count| Finding {
-            class: Class::BufferOverlap,
-            count,
-            at: place(16),
-            other: Some(place(32)),
-            numbers: [400, 0, 0],
+        let finding = |count| {
+            let finding = Finding {
+                class: Class::BufferOverlap,
+                count,
+                at: place(16),
+                other: Some(place(32)),
+                numbers: [400, 0, 0],
+            };
+            (finding, String::new())
         };
         let folded = fold(&[(0, vec![finding(1)]), (1, vec![finding(3)])], &mut Resolver::new());
         assert_eq!(folded.len(), 1);
