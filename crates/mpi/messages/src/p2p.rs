@@ -196,6 +196,24 @@ pub fn isend(
     Ok(())
 }
 
+/// `MPI_Isend`'s second fast path: [`send_soon`], after which nothing is left to wait for.
+#[inline(always)]
+pub fn isend_soon(
+    buf: Address,
+    count: Count,
+    datatype: Datatype,
+    dest: i32,
+    tag: i32,
+    comm: abi::Comm,
+    request: &mut abi::Request,
+) -> Attempt {
+    let sent = send_soon(buf, count, datatype, dest, tag, comm);
+    if sent == Attempt::DONE {
+        *request = objects::immediate::SENT;
+    }
+    sent
+}
+
 /// A nonblocking operation on a revoked communicator: it begins, and ends with `MPIX_ERR_REVOKED`.
 struct Refused(abi::Comm);
 
