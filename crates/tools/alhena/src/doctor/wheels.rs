@@ -48,8 +48,9 @@ fn beside(prefix: &Path, own: &Files, name: &str, files: &Files) -> Option<Findi
             paths.take(NAMED).map(|path| path.strip_prefix(prefix).unwrap_or(path).display().to_string());
         names.collect::<Vec<_>>().join(", ")
     };
+    // By its file: what an index has under this name is another project.
     let next = format!(
-        "keep one MPI in an environment: pip uninstall -y {name} && pip install --force-reinstall --no-deps alhena"
+        "keep one MPI in an environment: pip uninstall -y {name} && pip install --force-reinstall --no-deps ./alhena-*.whl"
     );
     Some(if replaced.is_empty() {
         let names = named(&mut shared.iter().map(|(path, _)| *path));
@@ -136,6 +137,11 @@ mod tests {
             after[0].seen.contains("mpich has replaced 1 files of Alhena's: bin/mpiexec"),
             "{}",
             after[0].seen
+        );
+        assert!(
+            after[0].next.as_deref().is_some_and(|next| next.ends_with("./alhena-*.whl")),
+            "{:?}",
+            after[0].next
         );
     }
 
