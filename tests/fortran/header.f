@@ -52,13 +52,6 @@
       periods = .false.
       call MPI_CART_GET(comm2, 2, dims, periods, sts, ierr)
       if (.not. all(periods)) stop 17
-      call MPI_BUFFER_ATTACH(MPI_BUFFER_AUTOMATIC, 0, ierr)
-      call MPI_BSEND(rank, 1, MPI_INTEGER, 0, 4, MPI_COMM_SELF, ierr)
-      call MPI_RECV(token, 1, MPI_INTEGER, 0, 4, MPI_COMM_SELF,
-     &  MPI_STATUS_IGNORE, ierr)
-      if (token .ne. rank) stop 60
-      call MPI_BUFFER_DETACH(token, length, ierr)
-      if (token .ne. rank) stop 61
       call MPI_OP_CREATE(mysum, .true., op, ierr)
       total = rank + 1
       call MPI_ALLREDUCE(MPI_IN_PLACE, total, 1, MPI_INTEGER, op,

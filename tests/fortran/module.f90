@@ -25,6 +25,12 @@ program u
   if (n < 5 .or. text(n+1:) /= ' ') stop 52
   call MPI_Initialized(flag, ierr)
   if (.not. flag) stop 53
+  call MPI_Buffer_attach(MPI_BUFFER_AUTOMATIC, 0, ierr)
+  call MPI_Bsend(rank, 1, MPI_INTEGER, 0, 4, MPI_COMM_SELF, ierr)
+  call MPI_Recv(at, 1, MPI_INTEGER, 0, 4, MPI_COMM_SELF, MPI_STATUS_IGNORE, ierr)
+  if (at /= rank) stop 70
+  call MPI_Buffer_detach(at, n, ierr)
+  if (at /= rank) stop 71
   call MPI_Get_address(x, address, ierr)
   call MPI_Bcast(MPI_BOTTOM, 0, MPI_INTEGER, 0, MPI_COMM_WORLD, ierr)
   ! The second request fails, and its position counts from 1 all the same.
