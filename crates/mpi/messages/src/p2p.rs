@@ -167,11 +167,7 @@ pub fn isend_at_once(
     comm: abi::Comm,
     request: &mut abi::Request,
 ) -> Attempt {
-    let sent = send_at_once(buf, count, datatype, dest, tag, comm);
-    if sent == Attempt::DONE {
-        *request = objects::immediate::SENT;
-    }
-    sent
+    with_request(send_at_once(buf, count, datatype, dest, tag, comm), request)
 }
 
 /// `MPI_Isend`, `MPI_Issend`, `MPI_Irsend`
@@ -207,7 +203,12 @@ pub fn isend_soon(
     comm: abi::Comm,
     request: &mut abi::Request,
 ) -> Attempt {
-    let sent = send_soon(buf, count, datatype, dest, tag, comm);
+    with_request(send_soon(buf, count, datatype, dest, tag, comm), request)
+}
+
+/// Gives the request of a send after which nothing is left to wait for.
+#[inline(always)]
+fn with_request(sent: Attempt, request: &mut abi::Request) -> Attempt {
     if sent == Attempt::DONE {
         *request = objects::immediate::SENT;
     }
