@@ -129,10 +129,8 @@ impl File {
     fn open(path: &Path, build_id: &[u8]) -> File {
         let Ok(bytes) = std::fs::read(path) else { return File::default() };
         let Ok(object) = object::File::parse(&*bytes) else { return File::default() };
-        let is_stale =
-            object.build_id().ok().flatten().is_some_and(|has| !build_id.is_empty() && has != build_id);
-        if is_stale {
-            return File { is_stale, ..File::default() };
+        if is_of_another_build(&object, build_id) {
+            return File { is_stale: true, ..File::default() };
         }
         let link = object.gnu_debuglink().ok().flatten().map(|(name, _)| OsStr::from_bytes(name).to_owned());
         let debug = match object.section_by_name(".debug_line") {
@@ -141,7 +139,7 @@ impl File {
                 elsewhere(path, build_id, link.as_deref()).into_iter().find_map(|path| Loader::new(path).ok())
             }
         };
-        File { symbols: Loader::new(path).ok(), debug, is_stale }
+        File { symbols: Loader::new(path).ok(), debug, is_stale: false }
     }
 
     fn frames(&self, address: u64) -> Vec<Frame> {
@@ -157,6 +155,11 @@ impl File {
         let distance = address.checked_sub(symbol.address());
         Some(Frame { function: Some(demangled(symbol.name())), distance, ..Frame::default() })
     }
+}
+
+/// Whether a file has another build-id than the process had (empty: it had none).
+fn is_of_another_build(object: &object::File<'_>, build_id: &[u8]) -> bool {
+    object.build_id().ok().flatten().is_some_and(|has| !build_id.is_empty() && has != build_id)
 }
 
 /// Files that may hold the debug information of `path`.

@@ -129,9 +129,7 @@ impl File {
     fn open(path: &Path, build_id: &[u8]) -> Option<File> {
         let bytes = fs::read(path).ok()?;
         let object = object::File::parse(&*bytes).ok()?;
-        let is_stale =
-            object.build_id().ok().flatten().is_some_and(|has| !build_id.is_empty() && has != build_id);
-        if is_stale {
+        if crate::is_of_another_build(&object, build_id) {
             return None;
         }
         let load = |name: &str| {
@@ -192,17 +190,13 @@ impl<'f> Dwarf<'f> {
 
     /// Variables of the function at an address, as far as they are in scope there, by their places from its frame.
     fn locals(&self, at: u64) -> Option<Vec<(i64, Typed)>> {
-        let has = |unit: &Unit<'f>, entry: &Entry<'f>| {
-            let mut ranges = self.0.die_ranges(unit, entry).ok();
+        let covers = |ranges: gimli::Result<gimli::RangeIter<Reader<'f>>>| {
+            let mut ranges = ranges.ok();
             std::iter::from_fn(|| ranges.as_mut()?.next().ok().flatten())
                 .any(|range| (range.begin..range.end).contains(&at))
         };
-        let is_of_unit = |unit: &Unit<'f>| {
-            let mut ranges = self.0.unit_ranges(unit).ok();
-            std::iter::from_fn(|| ranges.as_mut()?.next().ok().flatten())
-                .any(|range| (range.begin..range.end).contains(&at))
-        };
-        let unit = self.units().find(is_of_unit)?;
+        let has = |unit: &Unit<'f>, entry: &Entry<'f>| covers(self.0.die_ranges(unit, entry));
+        let unit = self.units().find(|unit| covers(self.0.unit_ranges(unit)))?;
         let mut locals = Vec::new();
         let mut entries = unit.entries();
         // The depth of the function, and of the scope within it that the address is outside of.
