@@ -194,7 +194,7 @@ impl<S: Progress> Host for Token<S> {
     }
 }
 
-/// The way to where the calling thread is ([`frames`]), and where what its call is about began, as far as a tool says so.
+/// The way to where the calling thread is ([`frames`]), and where what its call is about began, as far as a tool has set that.
 fn way(section: &observe::Section) -> (Vec<u64>, Vec<u64>) {
     /// Several threads may come here, and the table of modules has one writer.
     static ONE: Mutex<()> = Mutex::new(());

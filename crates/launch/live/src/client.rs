@@ -58,7 +58,7 @@ impl Connection {
         greet(io::stdin().as_fd().try_clone_to_owned()?.into())
     }
 
-    /// Asks all other hosts of the job, which have so much time. What comes back is for [`Connection::answers`].
+    /// Asks all other hosts of the job, which have so much time. [`Connection::answers`] takes their answers.
     ///
     /// # Errors
     /// The system's: the proxy takes nothing.

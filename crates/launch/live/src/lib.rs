@@ -25,6 +25,6 @@ mod question;
 mod server;
 
 pub use client::{Asked, Connection, jobs};
-pub use description::{Description, RankOf};
+pub use description::{Description, RankOf, plain};
 pub use question::{Answer, Question};
 pub use server::{Listener, answer, send};

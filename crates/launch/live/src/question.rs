@@ -1,4 +1,4 @@
-//! What a tool wants to know of all hosts of a job, and what comes back.
+//! What a tool wants to know of all hosts of a job, and their answers.
 
 /// A page that a tool wants of each host: of its own command, which runs there and sees that host's ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -87,10 +87,7 @@ impl Head {
 
     /// Sends answers that are whole.
     fn send_answers(&mut self) {
-        let (whole, open) =
-            std::mem::take(&mut self.questions).into_iter().partition(|asked| asked.open.is_empty());
-        self.questions = open;
-        let whole: Vec<Asked> = whole;
+        let whole: Vec<Asked> = self.questions.extract_if(.., |asked| asked.open.is_empty()).collect();
         for Asked { tool: (host, place, number), answers, .. } in whole {
             let answer = |(host, page): (usize, _)| Answer { host: self.hosts[host].name.clone(), page };
             let answers: Vec<Answer> = answers.into_iter().map(answer).collect();

@@ -89,8 +89,8 @@ fn reason(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
     let line =
         text.lines().find_map(|line| line.trim().strip_prefix("seen: ")).or_else(|| text.lines().next());
-    let plain = |letter: char| if letter.is_control() { '?' } else { letter };
-    line.unwrap_or("its alhena has printed nothing").chars().take(200).map(plain).collect()
+    let line = line.unwrap_or("its alhena has printed nothing");
+    live::plain(&line.chars().take(200).collect::<String>())
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ pub mod queues;
 pub mod stacks;
 pub mod top;
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use live::{Connection, Question};
@@ -31,16 +32,20 @@ pub struct Which {
     #[arg(long)]
     here: bool,
     /// Seconds for which other hosts are waited for
-    #[arg(long, default_value_t = 10.0, value_parser = patience)]
+    #[arg(long, default_value_t = 10.0, value_parser = |text: &str| seconds(text, 0.0..=60.0))]
     patience: f64,
     /// The job is at the standard input, and its other hosts are asked by another process
     #[arg(long, hide = true)]
     for_mpiexec: bool,
 }
 
-fn patience(text: &str) -> Result<f64, String> {
+/// A number of seconds within limits.
+fn seconds(text: &str, limits: RangeInclusive<f64>) -> Result<f64, String> {
     let value: f64 = text.parse().map_err(|error| format!("{error}"))?;
-    if (0.0..=60.0).contains(&value) { Ok(value) } else { Err("it is between 0 and 60".to_owned()) }
+    match limits.contains(&value) {
+        true => Ok(value),
+        false => Err(format!("it is between {} and {}", limits.start(), limits.end())),
+    }
 }
 
 impl Which {

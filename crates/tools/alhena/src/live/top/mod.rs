@@ -31,7 +31,7 @@ pub struct Arguments {
     #[command(flatten)]
     which: Which,
     /// Seconds between two looks
-    #[arg(long, default_value_t = 1.0, value_parser = seconds)]
+    #[arg(long, default_value_t = 1.0, value_parser = |text: &str| super::seconds(text, 0.1..=3600.0))]
     interval: f64,
     /// What the rows are ordered by
     #[arg(long, value_enum, default_value_t = Order::Rank)]
@@ -48,11 +48,6 @@ pub struct Arguments {
     /// Do not stop the ranks, for microseconds, to see where they are: only what has waited for a second has a place
     #[arg(long)]
     no_stacks: bool,
-}
-
-fn seconds(text: &str) -> Result<f64, String> {
-    let value: f64 = text.parse().map_err(|error| format!("{error}"))?;
-    if (0.1..=3600.0).contains(&value) { Ok(value) } else { Err("it is between 0.1 and 3600".to_owned()) }
 }
 
 impl Arguments {
